@@ -1,0 +1,284 @@
+//! The arms of a round: a borrowed view of feature rows with stable ids.
+//!
+//! The decision to know: nothing is copied and the storage may be f32 or f64; every row is widened to f64 before
+//! arithmetic, so the same values give the same bits whichever way they are stored. Features are checked where
+//! they are first read (a bad one makes its row's mean not finite), which saves a pass over memory.
+
+use crate::{Error, Names};
+use std::ops::Range;
+
+/// Row-major features in either precision.
+#[derive(Debug, Clone, Copy)]
+pub enum Features<'a> {
+    /// Single precision.
+    F32(&'a [f32]),
+    /// Double precision.
+    F64(&'a [f64]),
+}
+
+impl<'a> From<&'a [f32]> for Features<'a> {
+    fn from(values: &'a [f32]) -> Self {
+        Self::F32(values)
+    }
+}
+
+impl<'a> From<&'a [f64]> for Features<'a> {
+    fn from(values: &'a [f64]) -> Self {
+        Self::F64(values)
+    }
+}
+
+impl<'a> From<&'a Vec<f32>> for Features<'a> {
+    fn from(values: &'a Vec<f32>) -> Self {
+        Self::F32(values)
+    }
+}
+
+impl<'a> From<&'a Vec<f64>> for Features<'a> {
+    fn from(values: &'a Vec<f64>) -> Self {
+        Self::F64(values)
+    }
+}
+
+/// What makes each row stable across rounds.
+#[derive(Debug, Clone, Copy)]
+enum Keys<'a> {
+    /// The id is the row number, counted from this one.
+    FromRow(u64),
+    Ids(&'a [u64]),
+    Names {
+        names: &'a [String],
+        ids: &'a [u64],
+    },
+}
+
+/// A number per row, or per row and block, that a constraint refers to by name: a cost, a group.
+#[derive(Debug, Clone, Copy)]
+pub struct Column<'a> {
+    /// The name by which a constraint refers to it.
+    pub name: &'a str,
+    /// One value per row, or one per row and block in row-major order.
+    pub values: &'a [f64],
+}
+
+/// The rows x_t(i) of a round, borrowed.
+///
+/// # Example
+/// ```
+/// use armwise::Arms;
+/// let x = [1.0, 0.0, 0.6, 0.8];
+/// let arms = Arms::new(&x[..], 2)?.with_ids(&[17, 4])?;
+/// assert_eq!((arms.len(), arms.id(1)), (2, 4));
+/// # Ok::<(), armwise::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Arms<'a> {
+    features: Features<'a>,
+    dim: usize,
+    len: usize,
+    keys: Keys<'a>,
+    /// One flag per row, or one per row and block.
+    eligible: Option<&'a [bool]>,
+    columns: &'a [Column<'a>],
+    /// Where this slice starts in the columns, which are not sliced with it.
+    first_row: usize,
+    rows_of_columns: usize,
+}
+
+impl<'a> Arms<'a> {
+    /// Takes row-major features, `dim` to a row. The id of a row is its number until ids or names are given.
+    ///
+    /// # Errors
+    /// [`Error::NoArms`] without rows, [`Error::Dimension`] if the rows do not come out even.
+    pub fn new(features: impl Into<Features<'a>>, dim: usize) -> Result<Self, Error> {
+        let features = features.into();
+        let values = match features {
+            Features::F32(x) => x.len(),
+            Features::F64(x) => x.len(),
+        };
+        if values == 0 {
+            return Err(Error::NoArms);
+        }
+        if dim == 0 || !values.is_multiple_of(dim) {
+            let what = "features in the last row";
+            return Err(Error::Dimension { what, expected: dim, found: values.checked_rem(dim).unwrap_or(values) });
+        }
+        let len = values / dim;
+        Ok(Self {
+            features,
+            dim,
+            len,
+            keys: Keys::FromRow(0),
+            eligible: None,
+            columns: &[],
+            first_row: 0,
+            rows_of_columns: len,
+        })
+    }
+
+    /// Gives every row a stable id.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for another number of ids than rows, [`Error::DuplicateId`] if an id stands twice.
+    pub fn with_ids(self, ids: &'a [u64]) -> Result<Self, Error> {
+        same_length("ids", self.len, ids.len())?;
+        if let Some((id, first, second)) = first_duplicate(ids) {
+            return Err(Error::DuplicateId { id, first, second });
+        }
+        Ok(Self { keys: Keys::Ids(ids), ..self })
+    }
+
+    /// Gives every row a name; its id is [`id_of`](crate::id_of) the name.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for another number of names than rows.
+    pub fn with_names(self, names: &'a Names) -> Result<Self, Error> {
+        same_length("names", self.len, names.ids().len())?;
+        Ok(Self { keys: Keys::Names { names: names.names(), ids: names.ids() }, ..self })
+    }
+
+    /// Says which rows may be chosen (one flag per row), or which pairs (one per row and block, row-major).
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] if the mask is not a whole number of flags per row.
+    pub fn with_eligible(self, eligible: &'a [bool]) -> Result<Self, Error> {
+        if eligible.is_empty() || !eligible.len().is_multiple_of(self.len) {
+            return Err(Error::Dimension { what: "eligible flags", expected: self.len, found: eligible.len() });
+        }
+        Ok(Self { eligible: Some(eligible), ..self })
+    }
+
+    /// Attaches the columns that constraints refer to by name.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] if a column is not a whole number of values per row.
+    pub fn with_columns(self, columns: &'a [Column<'a>]) -> Result<Self, Error> {
+        for column in columns {
+            if column.values.is_empty() || !column.values.len().is_multiple_of(self.len) {
+                return Err(Error::Dimension {
+                    what: "values in a column",
+                    expected: self.len,
+                    found: column.values.len(),
+                });
+            }
+        }
+        Ok(Self { columns, first_row: 0, rows_of_columns: self.len, ..self })
+    }
+
+    /// The rows of a range, with their ids, flags and columns.
+    ///
+    /// # Panics
+    /// If the range is empty or reaches past the last row.
+    #[must_use]
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        assert!(rows.start < rows.end && rows.end <= self.len, "rows {rows:?} of {}", self.len);
+        let cut = rows.start * self.dim..rows.end * self.dim;
+        let per_row = self.eligible.map_or(0, |mask| mask.len() / self.len);
+        Self {
+            features: match self.features {
+                Features::F32(x) => Features::F32(&x[cut]),
+                Features::F64(x) => Features::F64(&x[cut]),
+            },
+            len: rows.len(),
+            keys: match self.keys {
+                Keys::FromRow(first) => Keys::FromRow(first + rows.start as u64),
+                Keys::Ids(ids) => Keys::Ids(&ids[rows.clone()]),
+                Keys::Names { names, ids } => Keys::Names { names: &names[rows.clone()], ids: &ids[rows.clone()] },
+            },
+            eligible: self.eligible.map(|mask| &mask[rows.start * per_row..rows.end * per_row]),
+            first_row: self.first_row + rows.start,
+            ..*self
+        }
+    }
+
+    /// The number of rows.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "arms are never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The number of features of a row, d.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The id of a row.
+    #[must_use]
+    #[inline]
+    pub fn id(&self, row: usize) -> u64 {
+        match self.keys {
+            Keys::FromRow(first) => first + row as u64,
+            Keys::Ids(ids) | Keys::Names { ids, .. } => ids[row],
+        }
+    }
+
+    /// The name of a row, where names were given.
+    #[must_use]
+    pub fn name(&self, row: usize) -> Option<&'a str> {
+        match self.keys {
+            Keys::Names { names, .. } => Some(&names[row]),
+            _ => None,
+        }
+    }
+
+    /// The features of these arms.
+    #[must_use]
+    pub fn features(&self) -> Features<'a> {
+        self.features
+    }
+
+    /// The features of a row, widened to f64.
+    #[must_use]
+    pub fn row(&self, row: usize) -> Vec<f64> {
+        let cut = row * self.dim..(row + 1) * self.dim;
+        match self.features {
+            Features::F32(x) => x[cut].iter().map(|&x| f64::from(x)).collect(),
+            Features::F64(x) => x[cut].to_vec(),
+        }
+    }
+
+    /// How many eligible flags a row has: 0 (no mask), 1, or the number of blocks.
+    pub(crate) fn eligible_per_row(&self) -> usize {
+        self.eligible.map_or(0, |mask| mask.len() / self.len)
+    }
+
+    /// Whether row `row` may be chosen in block `block`.
+    #[must_use]
+    pub fn is_eligible(&self, row: usize, block: usize) -> bool {
+        match (self.eligible, self.eligible_per_row()) {
+            (None, _) => true,
+            (Some(mask), 1) => mask[row],
+            (Some(mask), blocks) => mask[row * blocks + block],
+        }
+    }
+
+    /// The values of a column for these rows, and how many there are to a row.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<(&'a [f64], usize)> {
+        let values = self.columns.iter().find(|column| column.name == name)?.values;
+        let per_row = values.len() / self.rows_of_columns;
+        Some((&values[self.first_row * per_row..(self.first_row + self.len) * per_row], per_row))
+    }
+
+    /// The names of the attached columns.
+    pub fn column_names(&self) -> impl Iterator<Item = &'a str> {
+        self.columns.iter().map(|column| column.name)
+    }
+}
+
+fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
+}
+
+/// The smallest repeated id with its first two rows. Ids in ascending order, the common case, cost one pass.
+fn first_duplicate(ids: &[u64]) -> Option<(u64, usize, usize)> {
+    if ids.windows(2).all(|pair| pair[0] < pair[1]) {
+        return None;
+    }
+    let mut sorted: Vec<(u64, usize)> = ids.iter().copied().zip(0..).collect();
+    sorted.sort_unstable();
+    let pair = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
+    Some((pair[0].0, pair[0].1, pair[1].1))
+}

@@ -1,0 +1,207 @@
+//! Everything that can go wrong, as one enum: facts in fields, a message that says what, where and what to do.
+//!
+//! The decision to know: an error is always raised before anything changes, so after an error the model is what
+//! it was.
+
+use crate::oracle::Infeasible;
+
+/// What went wrong, where, and with which value.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A feature is NaN or infinite.
+    #[error("feature at row {row}, column {column} is {value}; features must be finite numbers")]
+    FeatureNotFinite {
+        /// Row among the given arms, from 0.
+        row: usize,
+        /// Column (coordinate of x), from 0.
+        column: usize,
+        /// The offending value.
+        value: f64,
+    },
+    /// A finite feature is so large that the score overflows.
+    #[error(
+        "score of row {row}, block {block} is {value} though its features are finite; scale the features so that |x| <= 1"
+    )]
+    ScoreOverflow {
+        /// Row among the given arms, from 0.
+        row: usize,
+        /// Block (promotion) of the score.
+        block: usize,
+        /// The offending score.
+        value: f64,
+    },
+    /// A score handed to an oracle is NaN or +infinity.
+    #[error("score at row {row}, block {block} is {value}; scores must be finite, or -infinity for a forbidden arm")]
+    ScoreNotFinite {
+        /// Row of the scores, from 0.
+        row: usize,
+        /// Block (promotion) of the score.
+        block: usize,
+        /// The offending score.
+        value: f64,
+    },
+    /// A reward is NaN or infinite.
+    #[error("reward of arm {id} in block {block} is {value}; rewards must be finite numbers")]
+    RewardNotFinite {
+        /// The arm's id.
+        id: u64,
+        /// The arm's block.
+        block: u32,
+        /// The offending value.
+        value: f64,
+    },
+    /// Something has the wrong length.
+    #[error("{what}: expected {expected}, found {found}")]
+    Dimension {
+        /// What was measured, for example `features per arm`.
+        what: &'static str,
+        /// What it should have been.
+        expected: usize,
+        /// What it was.
+        found: usize,
+    },
+    /// There are no arms to choose from.
+    #[error("no arms were given; a round needs at least one")]
+    NoArms,
+    /// Two rows have the same id.
+    #[error("id {id} stands in row {first} and again in row {second}; ids must be unique within a round")]
+    DuplicateId {
+        /// The repeated id.
+        id: u64,
+        /// The first row with it.
+        first: usize,
+        /// The next row with it.
+        second: usize,
+    },
+    /// Two rows have the same name.
+    #[error("name {name:?} stands in row {first} and again in row {second}; names must be unique within a round")]
+    DuplicateName {
+        /// The repeated name.
+        name: String,
+        /// The first row with it.
+        first: usize,
+        /// The next row with it.
+        second: usize,
+    },
+    /// A parameter is outside its range.
+    #[error("{name} = {value}: must be {must}")]
+    Parameter {
+        /// The parameter's name, as in the paper and in TOML.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// The range it must be in.
+        must: &'static str,
+    },
+    /// A constraint contradicts itself or the data.
+    #[error("constraint: {0}")]
+    Constraint(String),
+    /// No super arm satisfies the constraint.
+    #[error("no super arm satisfies the constraint: {0}")]
+    Infeasible(Infeasible),
+    /// A block number is out of range.
+    #[error("block {block} does not exist; the model has blocks 0 to {last}")]
+    UnknownBlock {
+        /// The block asked for.
+        block: u32,
+        /// The last block there is.
+        last: u32,
+    },
+    /// A reward names an arm that the decision did not choose.
+    #[error("arm {id} in block {block} was not chosen in round {t}; rewards are taken for chosen arms only")]
+    UnknownArm {
+        /// The arm's id.
+        id: u64,
+        /// The arm's block.
+        block: u32,
+        /// The decision's round.
+        t: u64,
+    },
+    /// Two chosen arms share an id because their names hash alike; the reward must give the name.
+    #[error("id {id} in block {block} fits two chosen arms of round {t} whose names hash alike; give the name")]
+    AmbiguousArm {
+        /// The shared id.
+        id: u64,
+        /// The arms' block.
+        block: u32,
+        /// The decision's round.
+        t: u64,
+    },
+    /// The arm of this decision has its reward already.
+    #[error("arm {id} in block {block} of round {t} already has reward {reward}; use `correct` to change it")]
+    SecondReward {
+        /// The arm's id.
+        id: u64,
+        /// The arm's block.
+        block: u32,
+        /// The decision's round.
+        t: u64,
+        /// The reward already learned.
+        reward: f64,
+    },
+    /// A correction or a retraction of a reward that was never learned.
+    #[error("arm {id} in block {block} of round {t} has no reward yet; use `learn` first")]
+    NoReward {
+        /// The arm's id.
+        id: u64,
+        /// The arm's block.
+        block: u32,
+        /// The decision's round.
+        t: u64,
+    },
+    /// V is not numerically positive definite.
+    #[error(
+        "V of block {block} is not positive definite at pivot {pivot}: lambda is too small for the scale of the features, or observations were unlearned that were never learned"
+    )]
+    NotPositiveDefinite {
+        /// The block whose matrix failed.
+        block: u32,
+        /// The pivot at which the factorisation stopped.
+        pivot: usize,
+    },
+    /// Two models that do not fit together.
+    #[error("models cannot be merged: {what} is {left} on one side and {right} on the other")]
+    Mismatch {
+        /// What differs.
+        what: &'static str,
+        /// Its value on the left.
+        left: f64,
+        /// Its value on the right.
+        right: f64,
+    },
+    /// The saved file comes from a newer version.
+    #[error("saved by a newer armwise: format version {found}, this one reads up to {supported}; upgrade armwise")]
+    NewerFormat {
+        /// The version in the file.
+        found: u64,
+        /// The newest version this library reads.
+        supported: u64,
+    },
+    /// The saved file cannot be read.
+    #[error("not a readable armwise file: {0}")]
+    BadFormat(String),
+    /// The saved file was changed or cut after it was written.
+    #[error("the file is damaged: its content gives checksum {found}, but {expected} was written")]
+    Damaged {
+        /// The checksum in the file.
+        expected: String,
+        /// The checksum of what was read.
+        found: String,
+    },
+}
+
+/// Refuses a parameter that is not a finite number above zero.
+pub(crate) fn positive(name: &'static str, value: f64) -> Result<(), Error> {
+    check(name, value, value.is_finite() && value > 0.0, "a finite number above 0")
+}
+
+/// Refuses a parameter that is not a finite number of at least zero.
+pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<(), Error> {
+    check(name, value, value.is_finite() && value >= 0.0, "a finite number of at least 0")
+}
+
+/// Refuses a parameter for which `ok` is false.
+pub(crate) fn check(name: &'static str, value: f64, ok: bool, must: &'static str) -> Result<(), Error> {
+    if ok { Ok(()) } else { Err(Error::Parameter { name, value, must }) }
+}

@@ -1,0 +1,185 @@
+//! The argmax over S_t: a constraint described as data, solved for given scores.
+//!
+//! The decision to know: an oracle sees scores, ids and columns, never features or models, so any constraint goes
+//! with any policy; and [`Oracle::candidates`] says which rows of a part can matter, which carries choosing from
+//! files and over machines.
+
+mod scores;
+mod top_k;
+
+pub use scores::{Scores, Ties};
+pub use top_k::TopK;
+
+use crate::Error;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Finds the best super arm for given scores.
+///
+/// Implement it for a constraint of your own; [`Constraint`] covers the ones that can be written as data.
+pub trait Oracle: Sync {
+    /// The super arm with the largest sum of scores.
+    ///
+    /// # Errors
+    /// [`Error::Infeasible`] if no super arm exists, [`Error::ScoreNotFinite`] for a NaN or +infinity.
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error>;
+
+    /// The rows of a part that suffice: whatever the other parts hold, some best super arm of the whole (the one
+    /// that `argmax` returns, ties included) uses no other rows of this part. Ascending. All rows, unless
+    /// overridden.
+    ///
+    /// # Errors
+    /// [`Error::ScoreNotFinite`] for a NaN or +infinity.
+    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        Ok((0..part.len()).collect())
+    }
+}
+
+/// A set of super arms S_t described as data: the same names in TOML, JSON and Python.
+///
+/// # Example
+/// ```
+/// use armwise::Constraint;
+/// let constraint: Constraint = serde_json::from_str(r#"{"kind": "top-k", "k": 100}"#)?;
+/// assert_eq!(constraint, Constraint::top_k(100));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Constraint {
+    /// The k best arms.
+    TopK(TopK),
+}
+
+impl Constraint {
+    /// Exactly `k` arms.
+    #[must_use]
+    pub const fn top_k(k: usize) -> Self {
+        Self::TopK(TopK { k, at_most: false })
+    }
+
+    fn oracle(&self) -> &dyn Oracle {
+        match self {
+            Self::TopK(top_k) => top_k,
+        }
+    }
+}
+
+impl Oracle for Constraint {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        self.oracle().argmax(scores)
+    }
+
+    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        self.oracle().candidates(part)
+    }
+}
+
+/// A chosen arm: a row in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Pick {
+    /// The row among the scores.
+    pub row: usize,
+    /// The block (promotion).
+    pub block: usize,
+}
+
+/// How good a selection is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quality {
+    /// No super arm has a larger sum of scores.
+    Optimal,
+    /// The best sum of scores is at most the upper bound.
+    Gap,
+}
+
+/// The answer of an oracle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    /// The chosen arms: by block, then by falling score, then by the tie rule.
+    pub arms: Vec<Pick>,
+    /// The sum of their scores.
+    pub objective: f64,
+    /// No super arm has a larger sum than this.
+    pub upper_bound: f64,
+    /// Whether the objective is the best there is.
+    pub quality: Quality,
+    /// What one more unit of a limit would be worth, for each limit that has a price.
+    pub prices: Vec<Price>,
+    /// What `on_infeasible = "fill"` could not fill; empty unless it was asked for.
+    pub missing: Vec<Missing>,
+}
+
+/// The shadow price of a limit: what one more unit of it would add to the objective, to first order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// The limit, for example `block 3` or `budget`.
+    pub of: String,
+    /// The gain per unit.
+    pub value: f64,
+}
+
+/// A minimum that could not be met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The limit, for example `block 3`.
+    pub of: String,
+    /// How many it asks for.
+    pub needed: usize,
+    /// How many were chosen.
+    pub chosen: usize,
+}
+
+/// What to do where no super arm meets the constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnInfeasible {
+    /// Give the reason as an error.
+    #[default]
+    Error,
+    /// Choose as many as can be chosen and say what is missing.
+    Fill,
+}
+
+impl Selection {
+    /// An optimal selection of these arms, put in order.
+    #[must_use]
+    pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
+        arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
+        let objective = arms.iter().map(|&arm| scores.get(arm)).sum();
+        Self {
+            arms,
+            objective,
+            upper_bound: objective,
+            quality: Quality::Optimal,
+            prices: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+}
+
+/// Why no super arm exists, in numbers that can be recounted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Infeasible {
+    /// Fewer arms may be chosen than must be.
+    TooFewArms {
+        /// How many arms must be chosen.
+        needed: usize,
+        /// How many may be.
+        eligible: usize,
+    },
+}
+
+impl fmt::Display for Infeasible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFewArms { needed, eligible } => {
+                write!(f, "exactly {needed} arms are asked for, but only {eligible} are eligible")
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Scores as an oracle sees them, and the order of arms with equal scores.
+//!
+//! The decision to know: the order of two arms is a pure function of (score, tie key, id, name, block), never of
+//! the row number or of what a sort did.
+
+use super::Pick;
+use crate::{Arms, Error, Round, Stream, round::Draws};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+/// Who wins among arms with exactly equal scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ties {
+    /// The smaller id.
+    #[default]
+    ById,
+    /// The smaller keyed hash of (seed, round, block, id): a fair draw, new in every round.
+    Random,
+}
+
+/// The scores of a round: one per row and block, row-major; -infinity marks an arm that may not be chosen.
+///
+/// # Example
+/// ```
+/// use armwise::{Arms, Constraint, Oracle, Round, Scores, Ties};
+/// let arms = Arms::new(&[0.0, 0.0, 0.0][..], 1)?;
+/// let scores = Scores::new(&[0.3, 0.9, 0.9], 1, arms, Ties::ById, Round::new(1, 1))?;
+/// let best = Constraint::top_k(1).argmax(&scores)?;
+/// assert_eq!(best.arms[0].row, 1);
+/// # Ok::<(), armwise::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Scores<'a> {
+    values: &'a [f64],
+    blocks: usize,
+    arms: Arms<'a>,
+    /// The tie draws of each block; none for ties by id.
+    ties: Vec<Draws>,
+}
+
+impl<'a> Scores<'a> {
+    /// Takes row-major scores, `blocks` to a row, of these arms.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] if there are not `blocks` scores for every row.
+    pub fn new(values: &'a [f64], blocks: usize, arms: Arms<'a>, ties: Ties, round: Round) -> Result<Self, Error> {
+        if blocks == 0 || values.len() != arms.len() * blocks {
+            return Err(Error::Dimension { what: "scores", expected: arms.len() * blocks, found: values.len() });
+        }
+        let ties = match ties {
+            Ties::ById => Vec::new(),
+            Ties::Random => (0..blocks).map(|block| round.draws(block as u32, Stream::TIES)).collect(),
+        };
+        Ok(Self { values, blocks, arms, ties })
+    }
+
+    /// The number of rows.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "arms are never empty")]
+    pub fn len(&self) -> usize {
+        self.arms.len()
+    }
+
+    /// The number of blocks, M.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The arms that the scores belong to.
+    #[must_use]
+    pub fn arms(&self) -> Arms<'a> {
+        self.arms
+    }
+
+    /// All scores, row-major.
+    #[must_use]
+    pub fn values(&self) -> &'a [f64] {
+        self.values
+    }
+
+    /// The score of an arm; -0 counts as 0.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, arm: Pick) -> f64 {
+        self.values[arm.row * self.blocks + arm.block] + 0.0
+    }
+
+    /// The arm at a place of [`values`](Self::values).
+    #[must_use]
+    #[inline]
+    pub fn pick(&self, place: usize) -> Pick {
+        Pick { row: place / self.blocks, block: place % self.blocks }
+    }
+
+    /// The error for a NaN or +infinity at this arm.
+    #[must_use]
+    pub fn not_finite(&self, arm: Pick) -> Error {
+        Error::ScoreNotFinite { row: arm.row, block: arm.block, value: self.get(arm) }
+    }
+
+    /// The key that orders arms with equal scores: the smaller one wins.
+    #[must_use]
+    #[inline]
+    pub fn tie_key(&self, arm: Pick) -> u64 {
+        let id = self.arms.id(arm.row);
+        self.ties.get(arm.block).map_or(id, |draws| draws.bits(id))
+    }
+
+    /// The order of two arms, the better one first: the larger score, then the smaller tie key, id, name, block.
+    #[must_use]
+    pub fn rank(&self, a: Pick, b: Pick) -> Ordering {
+        self.get(b).total_cmp(&self.get(a)).then_with(|| self.tie_order(a, b))
+    }
+
+    /// The order of two arms with equal scores, the better one first.
+    #[must_use]
+    pub fn tie_order(&self, a: Pick, b: Pick) -> Ordering {
+        let key = |arm: Pick| (self.tie_key(arm), self.arms.id(arm.row), self.arms.name(arm.row), arm.block);
+        key(a).cmp(&key(b))
+    }
+}

@@ -1,0 +1,85 @@
+//! The k best arms.
+//!
+//! The decision to know: one pass over the scores with a buffer of 2k places; once the buffer has been cut to its
+//! best k, a score below the worst of them costs a single comparison.
+
+use super::{Infeasible, Oracle, Pick, Scores, Selection};
+use crate::{Error, error::check};
+use serde::{Deserialize, Serialize};
+
+/// Exactly k arms, or at most k arms with positive scores only.
+///
+/// # Formula
+/// ```text
+/// S_t = { I : |I| = k }     or, with at_most,     S_t = { I : |I| <= k }
+/// ```
+/// # Reference
+/// Section IV-A: "Under this constraint, C2UCB chooses the top k arms concerning the estimated reward."
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopK {
+    /// How many arms.
+    pub k: usize,
+    /// Fewer arms may be chosen: those with a score above zero.
+    #[serde(default)]
+    pub at_most: bool,
+}
+
+impl TopK {
+    /// The best k arms, or all there are if fewer, in no particular order.
+    fn best(&self, scores: &Scores<'_>) -> Result<Vec<Pick>, Error> {
+        check("k", self.k as f64, self.k > 0, "at least 1")?;
+        let floor = if self.at_most { 0.0 } else { f64::NEG_INFINITY };
+        let capacity = self.k.saturating_mul(2).min(scores.values().len());
+        let mut best: Vec<Pick> = Vec::with_capacity(capacity);
+        let mut worst: Option<Pick> = None;
+        let mut bar = floor;
+        for (place, &score) in scores.values().iter().enumerate() {
+            // False for a NaN, which therefore goes on to its error.
+            if score < bar || score <= floor {
+                continue;
+            }
+            let arm = scores.pick(place);
+            if !score.is_finite() {
+                return Err(scores.not_finite(arm));
+            }
+            if worst.is_some_and(|worst| scores.rank(arm, worst).is_gt()) {
+                continue;
+            }
+            best.push(arm);
+            if best.len() == capacity && capacity > self.k {
+                self.cut(&mut best, scores);
+                worst = best.last().copied();
+                bar = worst.map_or(floor, |worst| scores.get(worst));
+            }
+        }
+        self.cut(&mut best, scores);
+        Ok(best)
+    }
+
+    /// Keeps the best k, the worst of them last.
+    fn cut(&self, best: &mut Vec<Pick>, scores: &Scores<'_>) {
+        if best.len() > self.k {
+            best.select_nth_unstable_by(self.k - 1, |&a, &b| scores.rank(a, b));
+            best.truncate(self.k);
+        }
+    }
+}
+
+impl Oracle for TopK {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        let best = self.best(scores)?;
+        if best.len() < self.k && !self.at_most {
+            let eligible = best.len();
+            return Err(Error::Infeasible(Infeasible::TooFewArms { needed: self.k, eligible }));
+        }
+        Ok(Selection::optimal(best, scores))
+    }
+
+    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|arm| arm.row).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(rows)
+    }
+}
