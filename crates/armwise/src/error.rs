@@ -51,6 +51,14 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
+    /// A reward given straight to a model is NaN or infinite.
+    #[error("observed reward in block {block} is {value}; rewards must be finite numbers")]
+    ObservedNotFinite {
+        /// The observation's block.
+        block: u32,
+        /// The offending value.
+        value: f64,
+    },
     /// Something has the wrong length.
     #[error("{what}: expected {expected}, found {found}")]
     Dimension {
@@ -149,6 +157,20 @@ pub enum Error {
         block: u32,
         /// The decision's round.
         t: u64,
+    },
+    /// Something is to be unlearned or corrected in a block that has learned nothing.
+    #[error("block {block} has learned nothing, so nothing can be unlearned or corrected in it")]
+    NothingLearned {
+        /// The empty block.
+        block: u32,
+    },
+    /// The round's bookkeeping was given up by `close_before`.
+    #[error("round {t} is closed: rewards are taken from round {open_from} on")]
+    RoundClosed {
+        /// The decision's round.
+        t: u64,
+        /// The first round that is still open.
+        open_from: u64,
     },
     /// V is not numerically positive definite.
     #[error(

@@ -54,6 +54,10 @@ impl Names {
         &self.names
     }
 
+    pub(crate) fn into_names(self) -> Vec<String> {
+        self.names
+    }
+
     /// The ids in row order.
     #[must_use]
     pub fn ids(&self) -> &[u64] {

@@ -1,13 +1,48 @@
-//! armwise
+#![doc = include_str!("../../../README.md")]
+//!
+//! # Index
+//! The flow goes one way:
+//! [`Arms`] -> [`Posterior`] -> [`Policy`] -> [`Scores`] -> [`Oracle`] -> [`Decision`] -> [`Reward`] -> [`Model`].
+//! [`Learner`] ties it together; [`Round`] holds the clock and all randomness.
+//!
+//! | algorithm | paper | file |
+//! |---|---|---|
+//! | [`Greedy`] | section VII-B1 | `policy/greedy.rs` |
+//! | [`CombLinUcb`] | section VII-B2, Wen et al. 2015 | `policy/comblin_ucb.rs` |
+//! | [`CombLinTs`] | section VII-B2, Wen et al. 2015 | `policy/comblin_ts.rs` |
+//! | [`C2ucb`] | Algorithm 1, single box | `policy/c2ucb.rs` |
+//! | [`Pc2ucb`] | Algorithm 1, double box | `policy/pc2ucb.rs` |
+//! | [`RoundWiseTs`] | Algorithm 2, single box | `policy/round_wise_ts.rs` |
+//! | [`ArmWiseTs`] | Algorithm 2, double box | `policy/arm_wise_ts.rs` |
+//! | [`Random`] | the baseline | `policy/random.rs` |
 
 mod arms;
+mod choosing;
+mod decision;
 mod error;
 mod id;
+mod learner;
+mod ledger;
+mod model;
 pub mod oracle;
+mod policy;
+mod posterior;
 mod round;
+mod saved;
+mod scoring;
+pub mod theory;
 
 pub use arms::{Arms, Column, Features};
+pub use choosing::Choosing;
+pub use decision::{ChosenArm, Decision, Reward};
 pub use error::Error;
 pub use id::{Names, id_of};
+pub use learner::Learner;
+pub use model::{Block, Model, Observation};
 pub use oracle::{Constraint, Infeasible, Oracle, Pick, Quality, Scores, Selection, Ties, TopK};
+pub use policy::{
+    Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,
+    RoundWiseTs, Schedule, Theory,
+};
+pub use posterior::Posterior;
 pub use round::{Draws, Round, Stream};

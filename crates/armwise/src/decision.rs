@@ -1,0 +1,121 @@
+//! What was chosen in a round, with everything needed to learn from it later and to check it.
+//!
+//! The decision to know: a decision carries the features of its arms, so rewards can be learned a week later, by
+//! another process, from the decision alone.
+
+use crate::{
+    Error, Observation, Quality, Round,
+    oracle::{Missing, Price},
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An arm that was chosen, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChosenArm {
+    /// The arm's id.
+    pub id: u64,
+    /// The arm's name, where names were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The block (promotion) it was chosen in.
+    pub block: u32,
+    /// theta_hat' x.
+    pub mean: f64,
+    /// |x|_{V^-1}.
+    pub width: f64,
+    /// The arm's own draw, where the policy makes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<f64>,
+    /// What the oracle saw.
+    pub score: f64,
+    /// x.
+    pub features: Vec<f64>,
+}
+
+/// The super arm I_t of a round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The round. One round is one decision: rewards are booked under it.
+    pub round: Round,
+    /// The chosen arms: by block, then by falling score.
+    pub arms: Vec<ChosenArm>,
+    /// The sum of their scores.
+    pub objective: f64,
+    /// No super arm has a larger sum than this.
+    pub upper_bound: f64,
+    /// Whether the objective is the best there is.
+    pub quality: Quality,
+    /// What one more unit of a limit would be worth.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<Price>,
+    /// What could not be filled, where the constraint asked for `on_infeasible = "fill"`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
+}
+
+/// A reward for a chosen arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reward {
+    /// The arm's id.
+    pub id: u64,
+    /// The arm's name; where given, it decides which arm is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The block it was chosen in.
+    #[serde(default)]
+    pub block: u32,
+    /// What it paid.
+    pub reward: f64,
+}
+
+impl Reward {
+    /// A reward by the arm's id.
+    #[must_use]
+    pub fn new(id: u64, block: u32, reward: f64) -> Self {
+        Self { id, name: None, block, reward }
+    }
+
+    /// A reward by the arm's name.
+    #[must_use]
+    pub fn named(name: &str, block: u32, reward: f64) -> Self {
+        Self { id: crate::id_of(name), name: Some(name.to_owned()), block, reward }
+    }
+}
+
+impl Decision {
+    /// A reward for every chosen arm, as `pay` gives it.
+    pub fn rewards(&self, mut pay: impl FnMut(&ChosenArm) -> f64) -> Vec<Reward> {
+        let reward =
+            |arm: &ChosenArm| Reward { id: arm.id, name: arm.name.clone(), block: arm.block, reward: pay(arm) };
+        self.arms.iter().map(reward).collect()
+    }
+
+    /// The places in [`arms`](Self::arms) that the rewards are for.
+    pub(crate) fn places(&self, rewards: &[Reward]) -> Result<Vec<usize>, Error> {
+        let mut places_of: BTreeMap<(u64, u32), Vec<usize>> = BTreeMap::new();
+        for (place, arm) in self.arms.iter().enumerate() {
+            places_of.entry((arm.id, arm.block)).or_default().push(place);
+        }
+        let find = |reward: &Reward| {
+            let (id, block, t) = (reward.id, reward.block, self.round.t);
+            let named = |&&place: &&usize| reward.name.is_none() || self.arms[place].name == reward.name;
+            let mut places = places_of.get(&(id, block)).into_iter().flatten().filter(named);
+            match (places.next(), places.next()) {
+                (Some(&place), None) => Ok(place),
+                (None, _) => Err(Error::UnknownArm { id, block, t }),
+                (Some(_), Some(_)) => Err(Error::AmbiguousArm { id, block, t }),
+            }
+        };
+        rewards.iter().map(find).collect()
+    }
+
+    /// The observation that a reward for the arm at `place` makes.
+    pub(crate) fn observation(&self, place: usize, reward: f64) -> Observation<'_> {
+        let arm = &self.arms[place];
+        Observation { t: self.round.t, block: arm.block, x: &arm.features, reward }
+    }
+}

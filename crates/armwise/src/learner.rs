@@ -1,0 +1,256 @@
+//! The loop of Algorithms 1 and 2: choose a super arm, learn from the rewards of its arms.
+//!
+//! The decision to know: choosing takes `&self` and all randomness from the round, so any number of threads can
+//! choose at once and every choice can be replayed; learning checks everything before it changes anything.
+
+use crate::{
+    Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Observation, Oracle, Policy, Posterior, Reward,
+    Round, Scores, Selection, Ties, ledger::Ledger, scoring::Scorer,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A policy with what it has learned.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, ArmWiseTs, Arms, Constraint, Learner, Reward, Round};
+///
+/// let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
+/// let mut learner = Learner::new(algorithm, 2, 1)?; // 2 features, 1 block
+/// let x = [1.0, 0.0, 0.8, 0.6, 0.0, 1.0];
+/// for t in 1..=3 {
+///     let arms = Arms::new(&x[..], 2)?;
+///     let decision = learner.choose(Round::new(7, t), &arms, &Constraint::top_k(2))?;
+///     let rewards = decision.rewards(|arm| arm.features[0]); // what the world pays
+///     learner.learn(&decision, &rewards)?;
+/// }
+/// assert!(learner.posterior(0)?.theta_hat()[0] > 0.5);
+/// # Ok::<(), armwise::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Learner<P = Algorithm> {
+    pub(crate) policy: P,
+    pub(crate) ties: Ties,
+    pub(crate) model: Model,
+    pub(crate) ledger: Ledger,
+    /// The posteriors of the last choice, and how many idle rounds of forgetting they stand at.
+    cache: Mutex<Option<(u64, Arc<Vec<Posterior>>)>>,
+}
+
+impl<P: Policy> Learner<P> {
+    /// A learner that knows nothing yet, for `blocks` blocks of dimension `dim`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a parameter outside its range.
+    pub fn new(policy: P, dim: usize, blocks: usize) -> Result<Self, Error> {
+        Self::with_model(policy, Model::new(dim, blocks)?)
+    }
+
+    /// A learner that starts from what a model has learned.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a parameter outside its range.
+    pub fn with_model(policy: P, model: Model) -> Result<Self, Error> {
+        Self::from_parts(policy, Ties::default(), model, Ledger::default())
+    }
+
+    pub(crate) fn from_parts(policy: P, ties: Ties, model: Model, ledger: Ledger) -> Result<Self, Error> {
+        policy.validate()?;
+        Ok(Self { policy, ties, model, ledger, cache: Mutex::new(None) })
+    }
+
+    /// Sets who wins among equal scores.
+    #[must_use]
+    pub fn with_ties(self, ties: Ties) -> Self {
+        Self { ties, ..self }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// What has been learned.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The tie rule.
+    #[must_use]
+    pub fn ties(&self) -> Ties {
+        self.ties
+    }
+
+    /// The posterior of a block, with the policy's ridge.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBlock`], [`Error::NotPositiveDefinite`].
+    pub fn posterior(&self, block: u32) -> Result<Posterior, Error> {
+        self.model.posterior(block, self.policy.ridge())
+    }
+
+    /// Chooses the super arm of a round.
+    ///
+    /// # Errors
+    /// A typed error for bad arms or a constraint that cannot be met.
+    pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
+        let posteriors = self.posteriors(round)?;
+        let scorer = Scorer::new(&self.policy, &posteriors, round);
+        let scores = scorer.score(arms)?;
+        let selection = oracle.argmax(&Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?)?;
+        Ok(decide(&scorer, round, arms, selection))
+    }
+
+    /// Chooses the super arm of a round whose arms come in parts: the same decision as from all arms at once.
+    ///
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`].
+    pub fn choosing<'o>(&self, round: Round, oracle: &'o dyn Oracle) -> Result<Choosing<'_, 'o, P>, Error> {
+        Ok(Choosing::new(&self.policy, self.posteriors(round)?, self.ties, round, oracle))
+    }
+
+    /// The scores of all arms, row-major, without choosing: for an oracle elsewhere, or to look at.
+    ///
+    /// # Errors
+    /// A typed error for bad arms.
+    pub fn scores(&self, round: Round, arms: &Arms<'_>) -> Result<Vec<f64>, Error> {
+        Scorer::new(&self.policy, &self.posteriors(round)?, round).score(arms)
+    }
+
+    /// Learns rewards of a decision: of any subset of its arms, in any order, at any time, once each.
+    ///
+    /// # Errors
+    /// [`Error::UnknownArm`], [`Error::SecondReward`], [`Error::RewardNotFinite`] and others; then nothing is
+    /// learned, not even the good rewards.
+    pub fn learn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
+        let places = self.places(decision, rewards)?;
+        for (&place, reward) in places.iter().zip(rewards) {
+            if let Some(reward) = self.ledger.get(decision.round, &decision.arms[place]) {
+                return Err(second_reward(decision, place, reward));
+            }
+            if !reward.reward.is_finite() {
+                return Err(Error::RewardNotFinite { id: reward.id, block: reward.block, value: reward.reward });
+            }
+        }
+        let pairs = places.iter().zip(rewards);
+        let seen: Vec<_> = pairs.map(|(&place, reward)| decision.observation(place, reward.reward)).collect();
+        self.model.observe_batch(&seen)?;
+        for (&place, reward) in places.iter().zip(rewards) {
+            self.ledger.set(decision.round, &decision.arms[place], Some(reward.reward));
+        }
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// Changes rewards that were learned before: b += (r' - r) x.
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn), and [`Error::NoReward`] if an arm has no reward yet.
+    pub fn correct(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
+        self.revise(decision, rewards, Model::correct, Some)
+    }
+
+    /// Takes back rewards that were learned before, as if they had never come; the values given do not matter.
+    ///
+    /// # Errors
+    /// As [`correct`](Self::correct).
+    pub fn unlearn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
+        self.revise(decision, rewards, |model, seen, _| model.unlearn(seen), |_| None)
+    }
+
+    /// Gives up the bookkeeping of all rounds before `t`: their rewards are refused from now on.
+    pub fn close_before(&mut self, t: u64) {
+        self.ledger.close_before(t);
+    }
+
+    fn revise(
+        &mut self,
+        decision: &Decision,
+        rewards: &[Reward],
+        change: impl Fn(&mut Model, &Observation<'_>, f64) -> Result<(), Error>,
+        book: impl Fn(f64) -> Option<f64>,
+    ) -> Result<(), Error> {
+        let places = self.places(decision, rewards)?;
+        let mut model = self.model.clone();
+        for (&place, reward) in places.iter().zip(rewards) {
+            let arm = &decision.arms[place];
+            let no_reward = Error::NoReward { id: arm.id, block: arm.block, t: decision.round.t };
+            let learned = self.ledger.get(decision.round, arm).ok_or(no_reward)?;
+            if !reward.reward.is_finite() {
+                return Err(Error::RewardNotFinite { id: arm.id, block: arm.block, value: reward.reward });
+            }
+            change(&mut model, &decision.observation(place, learned), reward.reward)?;
+        }
+        self.model = model;
+        for (&place, reward) in places.iter().zip(rewards) {
+            self.ledger.set(decision.round, &decision.arms[place], book(reward.reward));
+        }
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// The arms that the rewards are for; each may be named once.
+    fn places(&self, decision: &Decision, rewards: &[Reward]) -> Result<Vec<usize>, Error> {
+        self.ledger.open(decision.round)?;
+        let places = decision.places(rewards)?;
+        let mut first: Vec<Option<f64>> = vec![None; decision.arms.len()];
+        for (&place, reward) in places.iter().zip(rewards) {
+            if let Some(reward) = first[place].replace(reward.reward) {
+                return Err(second_reward(decision, place, reward));
+            }
+        }
+        Ok(places)
+    }
+
+    fn posteriors(&self, round: Round) -> Result<Arc<Vec<Posterior>>, Error> {
+        let idle = self.model.idle(round.t);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, posteriors)) = cache.as_ref()
+            && *at == idle
+        {
+            return Ok(Arc::clone(posteriors));
+        }
+        let posteriors = Arc::new(self.model.posteriors(round.t, self.policy.ridge())?);
+        *cache = Some((idle, Arc::clone(&posteriors)));
+        Ok(posteriors)
+    }
+
+    fn forget_posteriors(&mut self) {
+        *self.cache.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl<P: Clone> Clone for Learner<P> {
+    fn clone(&self) -> Self {
+        let (policy, model, ledger) = (self.policy.clone(), self.model.clone(), self.ledger.clone());
+        Self { policy, ties: self.ties, model, ledger, cache: Mutex::new(None) }
+    }
+}
+
+fn second_reward(decision: &Decision, place: usize, reward: f64) -> Error {
+    let ChosenArm { id, block, .. } = decision.arms[place];
+    Error::SecondReward { id, block, t: decision.round.t, reward }
+}
+
+/// Writes a selection down as a decision.
+pub(crate) fn decide(scorer: &Scorer<'_>, round: Round, arms: &Arms<'_>, selection: Selection) -> Decision {
+    let chosen = selection.arms.iter().map(|pick| {
+        let features = arms.row(pick.row);
+        let id = arms.id(pick.row);
+        let why = scorer.explain(&features, id, pick.block);
+        let name = arms.name(pick.row).map(str::to_owned);
+        let block = pick.block as u32;
+        ChosenArm { id, name, block, mean: why.mean, width: why.width, draw: why.draw, score: why.score, features }
+    });
+    Decision {
+        round,
+        arms: chosen.collect(),
+        objective: selection.objective,
+        upper_bound: selection.upper_bound,
+        quality: selection.quality,
+        prices: selection.prices,
+        missing: selection.missing,
+    }
+}

@@ -1,0 +1,328 @@
+//! What has been learned: per block the sums G = sum x x', b = sum r x, and a count.
+//!
+//! The decision to know: lambda is not in the sums. It is added when a posterior is made, so models merge by plain
+//! addition, the prior is counted once, it is never forgotten, and a sweep over lambda reuses the data. Every
+//! element of the sums is added to in the order of the observations, so a batch gives the bits of one at a time.
+
+use crate::{Error, Posterior, error::check};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// One seen reward: row x of block `block`, chosen in round `t`, paid `reward`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation<'a> {
+    /// The round in which the arm was chosen.
+    pub t: u64,
+    /// The block (promotion) in which it was chosen.
+    pub block: u32,
+    /// Its features.
+    pub x: &'a [f64],
+    /// What it paid.
+    pub reward: f64,
+}
+
+/// The sums of one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Block {
+    /// How many observations are in the sums.
+    pub(crate) count: u64,
+    /// sum r x.
+    pub(crate) b: Vec<f64>,
+    /// sum x x', the lower triangle row by row: (0,0), (1,0), (1,1), (2,0), ...
+    pub(crate) g: Vec<f64>,
+}
+
+impl Block {
+    /// How many observations are in the sums.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// b = sum r x.
+    #[must_use]
+    pub fn b(&self) -> &[f64] {
+        &self.b
+    }
+
+    /// G = sum x x': the lower triangle row by row.
+    #[must_use]
+    pub fn g(&self) -> &[f64] {
+        &self.g
+    }
+
+    fn scale(&mut self, factor: f64) {
+        for sum in self.g.iter_mut().chain(&mut self.b) {
+            *sum *= factor;
+        }
+    }
+}
+
+/// What has been learned, for M blocks of dimension d.
+///
+/// # Example
+/// ```
+/// use armwise::{Model, Observation};
+/// let mut model = Model::new(2, 1)?;
+/// model.observe(&Observation { t: 1, block: 0, x: &[1.0, 0.0], reward: 1.0 })?;
+/// let posterior = model.posterior(0, 3.0)?; // lambda = 3
+/// assert_eq!(posterior.theta_hat(), [0.25, 0.0]);
+/// # Ok::<(), armwise::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    dim: usize,
+    /// The forgetting factor: 1 forgets nothing.
+    gamma: f64,
+    /// The newest round seen, to which the sums are discounted.
+    t: u64,
+    blocks: Vec<Block>,
+}
+
+/// The number of elements in the lower triangle of a d x d matrix.
+pub(crate) const fn triangle(d: usize) -> usize {
+    d * (d + 1) / 2
+}
+
+impl Model {
+    /// An empty model of `blocks` blocks of dimension `dim`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if either is zero.
+    pub fn new(dim: usize, blocks: usize) -> Result<Self, Error> {
+        check("dim", dim as f64, dim > 0, "at least 1")?;
+        check("blocks", blocks as f64, blocks > 0 && u32::try_from(blocks).is_ok(), "at least 1, and below 2^32")?;
+        let block = Block { count: 0, b: vec![0.0; dim], g: vec![0.0; triangle(dim)] };
+        Ok(Self { dim, gamma: 1.0, t: 0, blocks: vec![block; blocks] })
+    }
+
+    /// Forgets: with every round, what was learned before counts `gamma` times as much (discounted least squares).
+    /// The prior lambda is not in the sums and so is never forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < gamma <= 1.
+    pub fn with_gamma(self, gamma: f64) -> Result<Self, Error> {
+        check("gamma", gamma, gamma > 0.0 && gamma <= 1.0, "above 0 and at most 1")?;
+        Ok(Self { gamma, ..self })
+    }
+
+    /// The dimension d of a block.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The forgetting factor.
+    #[must_use]
+    pub fn gamma(&self) -> f64 {
+        self.gamma
+    }
+
+    /// The newest round learned from.
+    #[must_use]
+    pub fn t(&self) -> u64 {
+        self.t
+    }
+
+    /// The sums, block by block.
+    #[must_use]
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Adds one observation.
+    ///
+    /// # Errors
+    /// A typed error for a wrong dimension, an unknown block, or a number that is not finite; nothing is changed.
+    pub fn observe(&mut self, seen: &Observation<'_>) -> Result<(), Error> {
+        self.observe_batch(std::slice::from_ref(seen))
+    }
+
+    /// Adds observations in their order: the same bits as one at a time.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe); nothing is changed unless all are good.
+    pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
+        seen.iter().try_for_each(|seen| self.check(seen))?;
+        // Rounds in one batch may differ; the sums are discounted in the order of arrival, as one at a time would.
+        for run in seen.chunk_by(|a, b| a.t == b.t) {
+            self.advance(run[0].t);
+            let weight = self.weight(run[0].t);
+            let mut rows_of: Vec<Vec<&Observation<'_>>> = vec![Vec::new(); self.blocks.len()];
+            for seen in run {
+                rows_of[seen.block as usize].push(seen);
+            }
+            for (block, rows) in self.blocks.iter_mut().zip(rows_of) {
+                block.count += rows.len() as u64;
+                block.add(&rows, weight);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an observation back: the inverse of [`observe`](Self::observe), up to rounding.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe), and [`Error::NothingLearned`] if the block has no observation.
+    pub fn unlearn(&mut self, seen: &Observation<'_>) -> Result<(), Error> {
+        self.check(seen)?;
+        let weight = self.weight(seen.t);
+        let block = &mut self.blocks[seen.block as usize];
+        if block.count == 0 {
+            return Err(Error::NothingLearned { block: seen.block });
+        }
+        block.count -= 1;
+        block.add(&[seen], -weight);
+        Ok(())
+    }
+
+    /// Changes the reward of an earlier observation: b += (r' - r) x.
+    ///
+    /// # Errors
+    /// As [`unlearn`](Self::unlearn).
+    pub fn correct(&mut self, seen: &Observation<'_>, reward: f64) -> Result<(), Error> {
+        self.check(seen)?;
+        self.check(&Observation { reward, ..*seen })?;
+        let weight = self.weight(seen.t);
+        let block = &mut self.blocks[seen.block as usize];
+        if block.count == 0 {
+            return Err(Error::NothingLearned { block: seen.block });
+        }
+        let change = weight * (reward - seen.reward);
+        block.b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += change * x);
+        Ok(())
+    }
+
+    /// Adds everything that another model of the same shape has learned.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the shapes or the forgetting factors differ.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let same = |what, left: f64, right: f64| {
+            if left.total_cmp(&right).is_eq() { Ok(()) } else { Err(Error::Mismatch { what, left, right }) }
+        };
+        same("dim", self.dim as f64, other.dim as f64)?;
+        same("blocks", self.blocks.len() as f64, other.blocks.len() as f64)?;
+        same("gamma", self.gamma, other.gamma)?;
+        self.advance(other.t);
+        let weight = self.weight(other.t);
+        for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
+            mine.count += theirs.count;
+            mine.b.iter_mut().zip(&theirs.b).for_each(|(mine, b)| *mine += weight * b);
+            mine.g.iter_mut().zip(&theirs.g).for_each(|(mine, g)| *mine += weight * g);
+        }
+        Ok(())
+    }
+
+    /// Moves the clock on to round `t` and discounts what was learned before; an earlier `t` changes nothing.
+    pub fn advance(&mut self, t: u64) {
+        if t > self.t {
+            let factor = self.discount(t - self.t);
+            self.t = t;
+            if factor < 1.0 {
+                self.blocks.iter_mut().for_each(|block| block.scale(factor));
+            }
+        }
+    }
+
+    /// The posterior of a block with ridge `ridge` (the lambda of V = lambda I + G).
+    ///
+    /// # Errors
+    /// [`Error::UnknownBlock`], [`Error::Parameter`] for a ridge that is not above 0, [`Error::NotPositiveDefinite`].
+    pub fn posterior(&self, block: u32, ridge: f64) -> Result<Posterior, Error> {
+        self.known(block)?;
+        Posterior::new(&self.blocks[block as usize], block, ridge, 1.0)
+    }
+
+    /// The posteriors of all blocks for choosing in round `t`: what was learned counts as at the end of round t - 1.
+    pub(crate) fn posteriors(&self, t: u64, ridge: f64) -> Result<Vec<Posterior>, Error> {
+        let factor = self.discount(self.idle(t));
+        (0..self.blocks.len() as u32)
+            .into_par_iter()
+            .map(|block| Posterior::new(&self.blocks[block as usize], block, ridge, factor))
+            .collect()
+    }
+
+    /// How many rounds of forgetting lie between the sums and the choice of round `t`; 0 if nothing is forgotten.
+    pub(crate) fn idle(&self, t: u64) -> u64 {
+        if self.gamma < 1.0 { t.saturating_sub(1).saturating_sub(self.t) } else { 0 }
+    }
+
+    /// What an observation of round `t` weighs in sums that stand at `self.t`.
+    fn weight(&self, t: u64) -> f64 {
+        self.discount(self.t.saturating_sub(t))
+    }
+
+    fn discount(&self, rounds: u64) -> f64 {
+        if rounds == 0 || self.gamma >= 1.0 { 1.0 } else { libm::pow(self.gamma, rounds as f64) }
+    }
+
+    fn known(&self, block: u32) -> Result<(), Error> {
+        let last = self.blocks.len() as u32 - 1;
+        if block <= last { Ok(()) } else { Err(Error::UnknownBlock { block, last }) }
+    }
+
+    fn check(&self, seen: &Observation<'_>) -> Result<(), Error> {
+        self.known(seen.block)?;
+        if seen.x.len() != self.dim {
+            return Err(Error::Dimension {
+                what: "features of an observation",
+                expected: self.dim,
+                found: seen.x.len(),
+            });
+        }
+        if let Some(column) = seen.x.iter().position(|x| !x.is_finite()) {
+            return Err(Error::FeatureNotFinite { row: 0, column, value: seen.x[column] });
+        }
+        let largest = seen.x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        check("largest |feature|", largest, largest <= 1e100, "at most 1e100: scale the features so that |x| <= 1")?;
+        if !seen.reward.is_finite() {
+            return Err(Error::ObservedNotFinite { block: seen.block, value: seen.reward });
+        }
+        check("|reward|", seen.reward.abs(), seen.reward.abs() <= 1e100, "at most 1e100: scale the rewards")
+    }
+
+    /// Whether the parts fit together: for a model that was read from outside.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let fits = |block: &Block| block.b.len() == self.dim && block.g.len() == triangle(self.dim);
+        let finite = |block: &Block| block.b.iter().chain(&block.g).all(|sum| sum.is_finite());
+        self.dim > 0
+            && !self.blocks.is_empty()
+            && self.gamma > 0.0
+            && self.gamma <= 1.0
+            && self.blocks.iter().all(|block| fits(block) && finite(block))
+    }
+}
+
+impl Block {
+    /// Adds rows in their order, each with this weight: G += w x x', b += w r x.
+    fn add(&mut self, rows: &[&Observation<'_>], weight: f64) {
+        // Below this many multiplications threads cost more than they save.
+        const PARALLEL: usize = 1 << 22;
+        let d = self.b.len();
+        for seen in rows {
+            let scaled = weight * seen.reward;
+            self.b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += scaled * x);
+        }
+        let mut lines = Vec::with_capacity(d);
+        let mut rest = self.g.as_mut_slice();
+        for i in 0..d {
+            let (line, tail) = rest.split_at_mut(i + 1);
+            lines.push(line);
+            rest = tail;
+        }
+        let add_line = |(i, line): (usize, &mut [f64])| {
+            for seen in rows {
+                let scaled = weight * seen.x[i];
+                line.iter_mut().zip(seen.x).for_each(|(g, x)| *g += scaled * x);
+            }
+        };
+        if rows.len() * d * d > PARALLEL {
+            lines.into_par_iter().enumerate().for_each(add_line);
+        } else {
+            lines.into_iter().enumerate().for_each(add_line);
+        }
+    }
+}

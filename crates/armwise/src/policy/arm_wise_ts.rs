@@ -1,0 +1,44 @@
+//! Thompson sampling with arm-wise randomization: an own draw of theta for every arm.
+//!
+//! The decision to know: theta_tilde(i)' x(i) is a one-dimensional normal with mean theta_hat' x(i) and standard
+//! deviation v_t width(i), and the draws of different arms are independent. So one normal per arm has exactly the
+//! law of the paper's d per arm.
+
+use super::{Bonus, Context, Draw, Policy, Schedule, Theory, one};
+use crate::{Error, error::positive};
+use serde::{Deserialize, Serialize};
+
+/// Thompson sampling that draws one parameter per arm.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_hat' x(i) + v_t z(i) width(i),   z(i) ~ N(0, 1)     theory: v_t = beta_t(delta / (4NT))
+/// ```
+/// # Reference
+/// Algorithm 2, double box, lines 8 and 10; Theorem 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArmWiseTs {
+    /// The ridge lambda > 0.
+    #[serde(default = "one")]
+    pub lambda: f64,
+    /// How wide the draws: v_t >= 0.
+    #[serde(default)]
+    pub v: Schedule,
+}
+
+impl Policy for ArmWiseTs {
+    fn ridge(&self) -> f64 {
+        self.lambda
+    }
+
+    fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
+        let v_t = self.v.at(at, self.lambda, Theory::four_arms_rounds);
+        Bonus::width(Draw::Normal, move |z| v_t * z)
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda", self.lambda)?;
+        self.v.validate("v", true, true)
+    }
+}

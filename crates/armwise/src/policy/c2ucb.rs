@@ -1,0 +1,43 @@
+//! C2UCB: the upper confidence bound, the same for arms that look the same.
+//!
+//! The decision to know: it is deterministic, so equal features mean equal scores; in exact clusters the tie rule
+//! alone decides who is chosen.
+
+use super::{Bonus, Context, Draw, Policy, Schedule, one};
+use crate::{Error, error::positive};
+use serde::{Deserialize, Serialize};
+
+/// The upper confidence bound of Qin, Chen and Zhu.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_hat' x(i) + alpha_t width(i)          theory: alpha_t = beta_t(delta)
+/// ```
+/// # Reference
+/// Algorithm 1, single box, line 7; Theorem 4.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct C2ucb {
+    /// The ridge lambda > 0.
+    #[serde(default = "one")]
+    pub lambda: f64,
+    /// How optimistic: alpha_t >= 0.
+    #[serde(default)]
+    pub alpha: Schedule,
+}
+
+impl Policy for C2ucb {
+    fn ridge(&self) -> f64 {
+        self.lambda
+    }
+
+    fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
+        let alpha_t = self.alpha.at(at, self.lambda, |_| 1.0);
+        Bonus::width(Draw::None, move |_| alpha_t)
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda", self.lambda)?;
+        self.alpha.validate("alpha", false, false)
+    }
+}

@@ -1,0 +1,42 @@
+//! CombLinTS of Wen, Kveton and Ashkan (2015).
+//!
+//! The decision to know: it is round-wise Thompson sampling with v = sigma and ridge sigma^2 / lambda^2.
+
+use super::{Context, Policy, one};
+use crate::{Error, error::positive};
+use serde::{Deserialize, Serialize};
+
+/// Thompson sampling from the posterior of a Bayesian linear model, one draw per round.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_tilde' x(i),   theta_tilde ~ N(theta_hat, Sigma),   Sigma = sigma^2 V^-1
+/// ridge = sigma^2 / lambda^2
+/// ```
+/// # Reference
+/// Section VII-B2; Wen, Kveton, Ashkan, "Efficient learning in large-scale combinatorial semi-bandits" (ICML 2015).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CombLinTs {
+    /// The prior variance lambda^2 > 0.
+    #[serde(default = "one")]
+    pub lambda2: f64,
+    /// The noise variance sigma^2 > 0.
+    #[serde(default = "one")]
+    pub sigma2: f64,
+}
+
+impl Policy for CombLinTs {
+    fn ridge(&self) -> f64 {
+        self.sigma2 / self.lambda2
+    }
+
+    fn direction(&self, at: &Context<'_>) -> Vec<f64> {
+        at.posterior.sample(self.sigma2.sqrt(), &at.direction_draws())
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda2", self.lambda2)?;
+        positive("sigma2", self.sigma2)
+    }
+}

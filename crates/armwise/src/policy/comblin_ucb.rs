@@ -1,0 +1,51 @@
+//! CombLinUCB of Wen, Kveton and Ashkan (2015).
+//!
+//! The decision to know: its Kalman filter with prior covariance lambda^2 I and noise sigma^2 has
+//! Sigma = sigma^2 V^-1 with ridge sigma^2 / lambda^2, so it is C2UCB with alpha = c sigma and that ridge.
+
+use super::{Bonus, Context, Draw, Policy, one};
+use crate::{
+    Error,
+    error::{non_negative, positive},
+};
+use serde::{Deserialize, Serialize};
+
+/// The upper confidence bound of a Bayesian linear model.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_hat' x(i) + c sqrt(x(i)' Sigma x(i)) = theta_hat' x(i) + c sigma width(i)
+/// ridge = sigma^2 / lambda^2
+/// ```
+/// # Reference
+/// Section VII-B2; Wen, Kveton, Ashkan, "Efficient learning in large-scale combinatorial semi-bandits" (ICML 2015).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CombLinUcb {
+    /// The prior variance lambda^2 > 0.
+    #[serde(default = "one")]
+    pub lambda2: f64,
+    /// The noise variance sigma^2 > 0.
+    #[serde(default = "one")]
+    pub sigma2: f64,
+    /// How optimistic: c >= 0.
+    #[serde(default = "one")]
+    pub c: f64,
+}
+
+impl Policy for CombLinUcb {
+    fn ridge(&self) -> f64 {
+        self.sigma2 / self.lambda2
+    }
+
+    fn bonus(&self, _: &Context<'_>) -> Bonus<'_> {
+        let sigma = self.sigma2.sqrt();
+        Bonus::width(Draw::None, move |_| self.c * sigma)
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda2", self.lambda2)?;
+        positive("sigma2", self.sigma2)?;
+        non_negative("c", self.c)
+    }
+}

@@ -1,0 +1,40 @@
+//! Greedy: the estimate alone, and a flat normal draw while nothing is known.
+//!
+//! The decision to know: "the first round" is taken as "the block has no observation yet". In the paper's setting
+//! that is round 1; with late rewards it goes on until the first ones are there, instead of sending everything to
+//! the smallest ids.
+
+use super::{Bonus, Context, Draw, Policy, one};
+use crate::{Error, error::positive};
+use serde::{Deserialize, Serialize};
+
+/// Takes the arms that look best, without exploring on purpose.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_hat' x(i)           once something is known
+/// score(i) = z(i),  z(i) ~ N(0, 1)     before
+/// ```
+/// # Reference
+/// Section VII-B1: "a special case of C2UCB with alpha_t = 0 except for the first round".
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Greedy {
+    /// The ridge lambda > 0.
+    #[serde(default = "one")]
+    pub lambda: f64,
+}
+
+impl Policy for Greedy {
+    fn ridge(&self) -> f64 {
+        self.lambda
+    }
+
+    fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
+        if at.posterior.count() == 0 { Bonus::flat(Draw::Normal, |z| z) } else { Bonus::none() }
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda", self.lambda)
+    }
+}

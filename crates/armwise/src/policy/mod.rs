@@ -1,0 +1,165 @@
+//! How an arm's estimated reward is made: score(i) = direction . x(i) + bonus(i).
+//!
+//! The decision to know: a policy sees one arm at a time and nothing else of the round. The paper's whole idea is
+//! where the randomness enters: in the direction (shared by all arms: round-wise) or in the bonus (own draw per
+//! arm: arm-wise).
+
+mod algorithm;
+mod arm_wise_ts;
+mod c2ucb;
+mod comblin_ts;
+mod comblin_ucb;
+mod greedy;
+mod pc2ucb;
+mod random;
+mod round_wise_ts;
+mod schedule;
+
+pub use algorithm::Algorithm;
+pub use arm_wise_ts::ArmWiseTs;
+pub use c2ucb::C2ucb;
+pub use comblin_ts::CombLinTs;
+pub use comblin_ucb::CombLinUcb;
+pub use greedy::Greedy;
+pub use pc2ucb::Pc2ucb;
+pub use random::Random;
+pub use round_wise_ts::RoundWiseTs;
+pub use schedule::{Schedule, Theory};
+
+use crate::{Draws, Error, Posterior, Round, Stream};
+use std::fmt;
+
+/// What a policy may look at when it prepares a round: the clock and a block's posterior.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// The round.
+    pub round: Round,
+    /// The block that is being prepared.
+    pub block: u32,
+    /// How many blocks there are, M.
+    pub blocks: usize,
+    /// What is known about the block.
+    pub posterior: &'a Posterior,
+}
+
+impl Context<'_> {
+    /// The dimension of the whole problem: d times the number of blocks.
+    #[must_use]
+    pub fn total_dim(&self) -> usize {
+        self.posterior.dim() * self.blocks
+    }
+
+    /// The shared draws of this round and block.
+    #[must_use]
+    pub fn direction_draws(&self) -> Draws {
+        self.round.draws(self.block, Stream::DIRECTION)
+    }
+}
+
+/// How the estimated reward of an arm is made.
+///
+/// # Example
+/// A policy of one's own, epsilon-greedy by arm: a small chance of an optimistic bonus.
+/// ```
+/// use armwise::{Arms, Bonus, Constraint, Context, Draw, Learner, Policy, Round};
+///
+/// struct EpsilonGreedy { epsilon: f64 }
+///
+/// impl Policy for EpsilonGreedy {
+///     fn ridge(&self) -> f64 { 1.0 }
+///     fn bonus(&self, _: &Context<'_>) -> Bonus<'_> {
+///         Bonus::flat(Draw::Uniform, |u| if u < self.epsilon { 1.0 } else { 0.0 })
+///     }
+/// }
+///
+/// let learner = Learner::new(EpsilonGreedy { epsilon: 0.1 }, 2, 1)?;
+/// let arms = Arms::new(&[1.0, 0.0, 0.0, 1.0][..], 2)?;
+/// let decision = learner.choose(Round::new(1, 1), &arms, &Constraint::top_k(1))?;
+/// assert_eq!(decision.arms.len(), 1);
+/// # Ok::<(), armwise::Error>(())
+/// ```
+pub trait Policy: Send + Sync {
+    /// The ridge of V = ridge I + G.
+    fn ridge(&self) -> f64;
+
+    /// What is multiplied with x: theta_hat, unless overridden.
+    fn direction(&self, at: &Context<'_>) -> Vec<f64> {
+        at.posterior.theta_hat().to_vec()
+    }
+
+    /// What is added for each arm: nothing, unless overridden.
+    fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
+        let _ = at;
+        Bonus::none()
+    }
+
+    /// Refuses parameters that make no sense; called once, when a learner is made.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] that names the parameter and its range.
+    fn validate(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// An arm's own random number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draw {
+    /// None.
+    None,
+    /// Uniform in [0, 1).
+    Uniform,
+    /// Standard normal.
+    Normal,
+}
+
+/// What the coefficient of a bonus is multiplied with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Times {
+    One,
+    Width,
+}
+
+type Coefficient<'p> = Box<dyn Fn(f64) -> f64 + Send + Sync + 'p>;
+
+/// What is added to direction . x: a coefficient, made from the arm's own draw, times the arm's width or times 1.
+pub struct Bonus<'p> {
+    pub(crate) draw: Draw,
+    pub(crate) times: Times,
+    coefficient: Coefficient<'p>,
+}
+
+impl<'p> Bonus<'p> {
+    /// Nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::flat(Draw::None, |_| 0.0)
+    }
+
+    /// bonus(i) = coefficient(draw(i)).
+    pub fn flat(draw: Draw, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
+        Self { draw, times: Times::One, coefficient: Box::new(coefficient) }
+    }
+
+    /// bonus(i) = coefficient(draw(i)) * width(i).
+    pub fn width(draw: Draw, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
+        Self { draw, times: Times::Width, coefficient: Box::new(coefficient) }
+    }
+
+    #[inline]
+    pub(crate) fn value(&self, draw: f64, width: f64) -> f64 {
+        let coefficient = (self.coefficient)(draw);
+        if self.times == Times::Width { coefficient * width } else { coefficient }
+    }
+}
+
+impl fmt::Debug for Bonus<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bonus").field("draw", &self.draw).field("times", &self.times).finish_non_exhaustive()
+    }
+}
+
+/// Serde's default for a parameter that the caller leaves out.
+const fn one() -> f64 {
+    1.0
+}

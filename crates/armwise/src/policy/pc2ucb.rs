@@ -1,0 +1,49 @@
+//! Perturbed C2UCB: C2UCB with an own random stretch of each arm's bonus.
+//!
+//! The decision to know: with c = 0 it is C2UCB to the bit.
+
+use super::{Bonus, Context, Draw, Policy, Schedule, one};
+use crate::{
+    Error,
+    error::{non_negative, positive},
+};
+use serde::{Deserialize, Serialize};
+
+/// C2UCB with arm-wise randomization.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_hat' x(i) + (1 + c U(i)) alpha_t width(i),   U(i) ~ U[0, 1)     theory: alpha_t = beta_t(delta)
+/// ```
+/// # Reference
+/// Algorithm 1, double box, lines 8 to 10; Theorem 3.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pc2ucb {
+    /// The ridge lambda > 0.
+    #[serde(default = "one")]
+    pub lambda: f64,
+    /// How optimistic: alpha_t >= 0.
+    #[serde(default)]
+    pub alpha: Schedule,
+    /// How much the bonus is stretched at most: c >= 0.
+    #[serde(default = "one")]
+    pub c: f64,
+}
+
+impl Policy for Pc2ucb {
+    fn ridge(&self) -> f64 {
+        self.lambda
+    }
+
+    fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
+        let alpha_t = self.alpha.at(at, self.lambda, |_| 1.0);
+        Bonus::width(Draw::Uniform, move |u| (1.0 + self.c * u) * alpha_t)
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda", self.lambda)?;
+        non_negative("c", self.c)?;
+        self.alpha.validate("alpha", false, false)
+    }
+}

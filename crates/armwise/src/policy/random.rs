@@ -1,0 +1,42 @@
+//! Uniform choice: the floor under every comparison.
+//!
+//! The decision to know: the draw takes the place of the score, so any constraint works; it still learns, so its
+//! decisions carry a mean and a width.
+
+use super::{Bonus, Context, Draw, Policy, one};
+use crate::{Error, error::positive};
+use serde::{Deserialize, Serialize};
+
+/// Ranks the arms by a uniform draw.
+///
+/// # Formula
+/// ```text
+/// score(i) = U(i),   U(i) ~ U[0, 1)
+/// ```
+/// # Reference
+/// Not in the paper; the baseline of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    /// The ridge lambda > 0 of the estimates that are shown beside the choice.
+    #[serde(default = "one")]
+    pub lambda: f64,
+}
+
+impl Policy for Random {
+    fn ridge(&self) -> f64 {
+        self.lambda
+    }
+
+    fn direction(&self, at: &Context<'_>) -> Vec<f64> {
+        vec![0.0; at.posterior.dim()]
+    }
+
+    fn bonus(&self, _: &Context<'_>) -> Bonus<'_> {
+        Bonus::flat(Draw::Uniform, |u| u)
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda", self.lambda)
+    }
+}

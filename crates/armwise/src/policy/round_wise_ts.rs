@@ -1,0 +1,42 @@
+//! Thompson sampling with round-wise randomization: one draw of theta for all arms.
+//!
+//! The decision to know: the randomness is in the direction, so arms that look the same still get the same score.
+
+use super::{Context, Policy, Schedule, Theory, one};
+use crate::{Error, error::positive};
+use serde::{Deserialize, Serialize};
+
+/// Thompson sampling that draws one parameter per round.
+///
+/// # Formula
+/// ```text
+/// score(i) = theta_tilde' x(i),   theta_tilde ~ N(theta_hat, v_t^2 V^-1)     theory: v_t = beta_t(delta / (4T))
+/// ```
+/// # Reference
+/// Algorithm 2, single box, lines 6 and 9; Theorem 2.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundWiseTs {
+    /// The ridge lambda > 0.
+    #[serde(default = "one")]
+    pub lambda: f64,
+    /// How wide the draw: v_t >= 0.
+    #[serde(default)]
+    pub v: Schedule,
+}
+
+impl Policy for RoundWiseTs {
+    fn ridge(&self) -> f64 {
+        self.lambda
+    }
+
+    fn direction(&self, at: &Context<'_>) -> Vec<f64> {
+        let v_t = self.v.at(at, self.lambda, Theory::four_rounds);
+        at.posterior.sample(v_t, &at.direction_draws())
+    }
+
+    fn validate(&self) -> Result<(), Error> {
+        positive("lambda", self.lambda)?;
+        self.v.validate("v", true, false)
+    }
+}

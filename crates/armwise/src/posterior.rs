@@ -1,0 +1,151 @@
+//! A block of a model frozen for a round: theta_hat, and the inverse Cholesky factor W of V = lambda I + G = L L'.
+//!
+//! The decision to know: V^-1 is never formed. width = |x|_{V^-1} = |W x| with W = L^-1, which is half the work,
+//! can never come out negative, and loses only the square root of the condition number. Every sum runs in
+//! ascending order, so [`Posterior::width`] gives the very bits of the tiled scoring kernel.
+
+use crate::{
+    Draws, Error,
+    error::positive,
+    model::{Block, triangle},
+};
+use faer::{
+    Mat, Par, Spec,
+    dyn_stack::{MemBuffer, MemStack},
+    linalg::{cholesky::llt::factor, triangular_inverse, triangular_solve},
+};
+
+/// The posterior N(theta_hat, v^2 V^-1) of a block.
+///
+/// # Formula
+/// ```text
+/// V = lambda I + G,   theta_hat = V^-1 b,   mean = theta_hat' x,   width = sqrt(x' V^-1 x)
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Posterior {
+    theta_hat: Vec<f64>,
+    /// W = L^-1, the lower triangle row by row.
+    w: Vec<f64>,
+    log_det: f64,
+    count: u64,
+}
+
+impl Posterior {
+    /// Factors `ridge I + factor G`; `factor` is the forgetting since the sums were last touched.
+    pub(crate) fn new(block: &Block, number: u32, ridge: f64, factor: f64) -> Result<Self, Error> {
+        positive("lambda", ridge)?;
+        let d = block.b.len();
+        let mut l = Mat::<f64>::zeros(d, d);
+        for i in 0..d {
+            for j in 0..=i {
+                l[(i, j)] = factor * block.g[triangle(i) + j] + if i == j { ridge } else { 0.0 };
+            }
+        }
+        let params = Spec::default();
+        // One thread: the order of sums, and so the bits, must not depend on how many there are.
+        let par = Par::Seq;
+        let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(d, par, params));
+        let stack = MemStack::new(&mut memory);
+        let failed = |pivot| Error::NotPositiveDefinite { block: number, pivot };
+        factor::cholesky_in_place(l.as_mut(), factor::LltRegularization::default(), par, stack, params)
+            .map_err(|factor::LltError::NonPositivePivot { index }| failed(index))?;
+        if let Some(pivot) = (0..d).find(|&i| !l[(i, i)].is_normal()) {
+            return Err(failed(pivot));
+        }
+
+        let mut theta = Mat::from_fn(d, 1, |i, _| factor * block.b[i]);
+        triangular_solve::solve_lower_triangular_in_place(l.as_ref(), theta.as_mut(), par);
+        triangular_solve::solve_upper_triangular_in_place(l.transpose(), theta.as_mut(), par);
+
+        let mut inverse = Mat::<f64>::zeros(d, d);
+        triangular_inverse::invert_lower_triangular(inverse.as_mut(), l.as_ref(), par);
+        let w = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| inverse[at]).collect();
+        let log_det = 2.0 * (0..d).map(|i| libm::log(l[(i, i)])).sum::<f64>();
+        Ok(Self { theta_hat: theta.col_as_slice(0).to_vec(), w, log_det, count: block.count })
+    }
+
+    /// The dimension d.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.theta_hat.len()
+    }
+
+    /// How many observations it rests on.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The estimate theta_hat = V^-1 b.
+    #[must_use]
+    pub fn theta_hat(&self) -> &[f64] {
+        &self.theta_hat
+    }
+
+    /// The factor W = L^-1 with V^-1 = W' W: the lower triangle row by row.
+    #[must_use]
+    pub fn factor(&self) -> &[f64] {
+        &self.w
+    }
+
+    /// log det V.
+    #[must_use]
+    pub fn log_det(&self) -> f64 {
+        self.log_det
+    }
+
+    /// The estimated reward theta_hat' x.
+    ///
+    /// # Panics
+    /// If x does not have `dim` elements.
+    #[must_use]
+    pub fn mean(&self, x: &[f64]) -> f64 {
+        assert_eq!(x.len(), self.dim(), "features of an arm");
+        dot(&self.theta_hat, x)
+    }
+
+    /// How uncertain it is: |x|_{V^-1} = |W x|.
+    ///
+    /// # Panics
+    /// If x does not have `dim` elements.
+    #[must_use]
+    pub fn width(&self, x: &[f64]) -> f64 {
+        assert_eq!(x.len(), self.dim(), "features of an arm");
+        let squares = (0..x.len()).map(|i| dot(self.row(i), x)).map(|y| y * y);
+        squares.fold(0.0, |sum, square| sum + square).sqrt()
+    }
+
+    /// A draw from N(theta_hat, v^2 V^-1): theta_hat + v W' z, with coordinate j of z the normal of id j.
+    #[must_use]
+    pub fn sample(&self, v: f64, draws: &Draws) -> Vec<f64> {
+        let mut theta = vec![0.0; self.dim()];
+        for i in 0..self.dim() {
+            let z = draws.normal(i as u64);
+            theta.iter_mut().zip(self.row(i)).for_each(|(sum, w)| *sum += w * z);
+        }
+        theta.iter_mut().zip(&self.theta_hat).for_each(|(sum, theta_hat)| *sum = theta_hat + v * *sum);
+        theta
+    }
+
+    /// The standard error of each coordinate of theta_hat for noise of standard deviation `noise`:
+    /// noise * sqrt((V^-1)_jj).
+    #[must_use]
+    pub fn standard_errors(&self, noise: f64) -> Vec<f64> {
+        let mut squares = vec![0.0; self.dim()];
+        for i in 0..self.dim() {
+            squares.iter_mut().zip(self.row(i)).for_each(|(sum, w)| *sum += w * w);
+        }
+        squares.into_iter().map(|square: f64| noise * square.sqrt()).collect()
+    }
+
+    /// Row i of W.
+    #[inline]
+    pub(crate) fn row(&self, i: usize) -> &[f64] {
+        &self.w[triangle(i)..triangle(i + 1)]
+    }
+}
+
+/// The inner product over the shorter length, in ascending order.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + a * b)
+}

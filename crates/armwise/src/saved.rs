@@ -1,0 +1,124 @@
+//! A learner as text: JSON that a person can read, with the exact value of every number.
+//!
+//! The decision to know: the checksum is over the content, not over the bytes of the file, so a file may be
+//! re-indented but not altered. JSON numbers are written with the shortest digits that read back to the same f64.
+//!
+//! # Format, version 1
+//! ```text
+//! { "format": "armwise-learner", "version": 1,
+//!   "checksum": "<XXH64 of the compact JSON of `learner`, 16 hexadecimal digits>",
+//!   "learner": {
+//!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
+//!     "ties": "by-id",
+//!     "model": {"dim": d, "gamma": 1.0, "t": newest round,
+//!               "blocks": [{"count": n, "b": [d numbers], "g": [lower triangle row by row, d(d+1)/2 numbers]}]},
+//!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0}]}]} } }
+//! ```
+
+use crate::{Error, Learner, Model, Policy, Ties, ledger::Ledger};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::{hash::Hasher, io};
+use twox_hash::XxHash64;
+
+const FORMAT: &str = "armwise-learner";
+const VERSION: u64 = 1;
+
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    version: u64,
+}
+
+#[derive(Serialize)]
+struct FileOut<'a, P> {
+    format: &'static str,
+    version: u64,
+    checksum: String,
+    learner: BodyOut<'a, P>,
+}
+
+#[derive(Serialize, Clone, Copy)]
+struct BodyOut<'a, P> {
+    policy: &'a P,
+    ties: Ties,
+    model: &'a Model,
+    ledger: &'a Ledger,
+}
+
+#[derive(Deserialize)]
+struct FileIn<P> {
+    checksum: String,
+    learner: BodyIn<P>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodyIn<P> {
+    policy: P,
+    ties: Ties,
+    model: Model,
+    ledger: Ledger,
+}
+
+impl<P: Policy + Serialize> Learner<P> {
+    /// The learner as JSON: policy, tie rule, model and the rewards booked so far.
+    ///
+    /// # Errors
+    /// [`Error::BadFormat`] if a policy of one's own cannot be written as JSON.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let learner = BodyOut { policy: &self.policy, ties: self.ties, model: &self.model, ledger: &self.ledger };
+        let file = FileOut { format: FORMAT, version: VERSION, checksum: checksum(&learner)?, learner };
+        serde_json::to_string(&file).map_err(bad)
+    }
+}
+
+impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
+    /// The learner that [`to_json`](Self::to_json) wrote: it chooses the same to the bit.
+    ///
+    /// # Errors
+    /// [`Error::NewerFormat`], [`Error::Damaged`], [`Error::BadFormat`], or [`Error::Parameter`].
+    pub fn from_json(text: &str) -> Result<Self, Error> {
+        let head: Head = serde_json::from_str(text).map_err(bad)?;
+        if head.format != FORMAT {
+            return Err(Error::BadFormat(format!("its format is {:?}, not {FORMAT:?}", head.format)));
+        }
+        if head.version > VERSION {
+            return Err(Error::NewerFormat { found: head.version, supported: VERSION });
+        }
+        let file: FileIn<P> = serde_json::from_str(text).map_err(bad)?;
+        let BodyIn { policy, ties, model, ledger } = file.learner;
+        let found = checksum(&BodyOut { policy: &policy, ties, model: &model, ledger: &ledger })?;
+        if found != file.checksum {
+            return Err(Error::Damaged { expected: file.checksum, found });
+        }
+        if !model.is_consistent() {
+            return Err(Error::BadFormat("the model's sums do not fit its dimension, or are not finite".into()));
+        }
+        Self::from_parts(policy, ties, model, ledger)
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "used as map_err(bad)")]
+fn bad(error: serde_json::Error) -> Error {
+    Error::BadFormat(error.to_string())
+}
+
+/// Hashes what is written to it.
+struct Hashing(XxHash64);
+
+impl io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn checksum(body: &impl Serialize) -> Result<String, Error> {
+    let mut hashing = Hashing(XxHash64::with_seed(0));
+    serde_json::to_writer(&mut hashing, body).map_err(bad)?;
+    Ok(format!("{:016x}", hashing.0.finish()))
+}

@@ -1,0 +1,199 @@
+//! What every algorithm must hold to: the same bits whatever the threads, chunks, row order and storage.
+#![allow(missing_docs, reason = "test code")]
+
+mod common;
+
+use armwise::{Arms, Constraint, Learner, Names, Reward, Round, Ties, TopK};
+use common::{bits, chosen, every_algorithm, pay, rows, trained};
+
+const D: usize = 7;
+const N: usize = 3_000;
+const BLOCKS: usize = 3;
+
+/// Rows whose values are exact in f32, so that both storages hold the same numbers.
+fn single(seed: u64) -> (Vec<f32>, Vec<f64>) {
+    let x: Vec<f32> = rows(seed, 1, N, D).iter().map(|&x| x as f32).collect();
+    let wide = x.iter().map(|&x| f64::from(x)).collect();
+    (x, wide)
+}
+
+fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(work)
+}
+
+#[test]
+fn one_thread_and_two_give_the_same_bits() {
+    let (_, x) = single(1);
+    for algorithm in every_algorithm() {
+        let run = || {
+            let learner = trained(algorithm, D, BLOCKS, 4);
+            let arms = Arms::new(&x, D).expect("rows");
+            let decision = learner.choose(Round::new(2, 9), &arms, &Constraint::top_k(50)).expect("arms");
+            (bits(&decision), learner.to_json().expect("json"))
+        };
+        assert_eq!(in_pool(1, run), in_pool(2, run), "{}", algorithm.name());
+    }
+}
+
+#[test]
+fn chunks_give_the_same_bits() {
+    let (_, x) = single(2);
+    for algorithm in every_algorithm() {
+        let learner = trained(algorithm, D, BLOCKS, 4);
+        let (round, constraint) = (Round::new(2, 9), Constraint::top_k(50));
+        let arms = Arms::new(&x, D).expect("rows");
+        let scores = learner.scores(round, &arms).expect("scores");
+        let whole = learner.choose(round, &arms, &constraint).expect("arms");
+        for chunk in [1, 7, 64, 500] {
+            let mut choosing = learner.choosing(round, &constraint).expect("factors");
+            let mut parts = Vec::new();
+            for first in (0..N).step_by(chunk) {
+                let part = arms.slice(first..N.min(first + chunk));
+                parts.extend(learner.scores(round, &part).expect("scores"));
+                choosing.add(&part).expect("part");
+            }
+            let same = scores.iter().zip(&parts).all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "{}: scores in chunks of {chunk}", algorithm.name());
+            let decision = choosing.finish().expect("decision");
+            assert_eq!(bits(&whole), bits(&decision), "{}: choice in chunks of {chunk}", algorithm.name());
+        }
+    }
+}
+
+#[test]
+fn row_order_does_not_matter_when_rows_have_ids() {
+    let (_, x) = single(3);
+    let permuted: Vec<usize> = (0..N).map(|i| (i * 1_777 + 5) % N).collect();
+    let y: Vec<f64> = permuted.iter().flat_map(|&row| x[row * D..(row + 1) * D].to_vec()).collect();
+    let ids: Vec<u64> = (0..N as u64).map(|i| i * 31 + 7).collect();
+    let permuted_ids: Vec<u64> = permuted.iter().map(|&row| ids[row]).collect();
+    for ties in [Ties::ById, Ties::Random] {
+        for algorithm in every_algorithm() {
+            let learner = trained(algorithm, D, BLOCKS, 4).with_ties(ties);
+            let choose = |x: &Vec<f64>, ids: &[u64]| {
+                let arms = Arms::new(x, D).expect("rows").with_ids(ids).expect("unique");
+                bits(&learner.choose(Round::new(2, 9), &arms, &Constraint::top_k(50)).expect("arms"))
+            };
+            assert_eq!(choose(&x, &ids), choose(&y, &permuted_ids), "{}", algorithm.name());
+        }
+    }
+}
+
+#[test]
+fn f32_and_f64_storage_give_the_same_bits() {
+    let (narrow, wide) = single(4);
+    for algorithm in every_algorithm() {
+        let learner = trained(algorithm, D, BLOCKS, 4);
+        let (round, constraint) = (Round::new(2, 9), Constraint::top_k(50));
+        let a = learner.choose(round, &Arms::new(&narrow, D).expect("rows"), &constraint).expect("arms");
+        let b = learner.choose(round, &Arms::new(&wide, D).expect("rows"), &constraint).expect("arms");
+        assert_eq!(bits(&a), bits(&b), "{}", algorithm.name());
+    }
+}
+
+#[test]
+fn the_explanation_of_a_chosen_arm_is_the_score_that_chose_it() {
+    let (_, x) = single(5);
+    let arms = Arms::new(&x, D).expect("rows");
+    for algorithm in every_algorithm() {
+        let learner = trained(algorithm, D, BLOCKS, 4);
+        let scores = learner.scores(Round::new(2, 9), &arms).expect("scores");
+        let decision = learner.choose(Round::new(2, 9), &arms, &Constraint::top_k(50)).expect("arms");
+        for arm in &decision.arms {
+            let score = scores[arm.id as usize * BLOCKS + arm.block as usize];
+            assert_eq!(score.to_bits(), arm.score.to_bits(), "{}", algorithm.name());
+        }
+    }
+}
+
+/// Deterministic policies differ by seed only where ties or a first round are drawn, so they are left out.
+#[test]
+fn different_seeds_differ_and_the_same_seed_does_not() {
+    let (_, x) = single(6);
+    let arms = Arms::new(&x, D).expect("rows");
+    for algorithm in every_algorithm() {
+        let learner = trained(algorithm, D, BLOCKS, 4);
+        let choose = |seed| chosen(&learner.choose(Round::new(seed, 9), &arms, &Constraint::top_k(50)).expect("arms"));
+        assert_eq!(choose(1), choose(1));
+        let deterministic = ["greedy", "c2ucb", "comblin-ucb"].contains(&algorithm.name());
+        assert_eq!(choose(1) == choose(2), deterministic, "{}", algorithm.name());
+    }
+    let fresh = Learner::new(every_algorithm()[0], D, 1).expect("greedy");
+    let choose = |seed| chosen(&fresh.choose(Round::new(seed, 1), &arms, &Constraint::top_k(50)).expect("arms"));
+    assert_ne!(choose(1), choose(2), "greedy draws in its first round");
+}
+
+#[test]
+fn two_halves_merged_are_the_whole() {
+    for algorithm in every_algorithm() {
+        let mut whole = Learner::new(algorithm, D, BLOCKS).expect("parameters");
+        let mut halves = [whole.clone(), whole.clone()];
+        for t in 1..=6 {
+            let x = rows(8, t, 40, D);
+            let arms = Arms::new(&x, D).expect("rows");
+            let decision = whole.choose(Round::new(8, t), &arms, &Constraint::top_k(10)).expect("arms");
+            let rewards = decision.rewards(pay);
+            whole.learn(&decision, &rewards).expect("fresh");
+            halves[(t % 2) as usize].learn(&decision, &rewards).expect("fresh");
+        }
+        let mut merged = halves[0].model().clone();
+        merged.merge(halves[1].model()).expect("same shape");
+        for (a, b) in merged.blocks().iter().zip(whole.model().blocks()) {
+            assert_eq!(a.count(), b.count());
+            let sums = a.g().iter().chain(a.b()).zip(b.g().iter().chain(b.b()));
+            for (a, b) in sums {
+                assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{}: {a} {b}", algorithm.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn saved_and_loaded_learners_choose_the_same_bits() {
+    let (_, x) = single(7);
+    let arms = Arms::new(&x, D).expect("rows");
+    for algorithm in every_algorithm() {
+        let learner = trained(algorithm, D, BLOCKS, 5).with_ties(Ties::Random);
+        let loaded: Learner = Learner::from_json(&learner.to_json().expect("json")).expect("just written");
+        assert_eq!(loaded.model(), learner.model());
+        let choose =
+            |learner: &Learner| bits(&learner.choose(Round::new(3, 11), &arms, &Constraint::top_k(20)).expect("arms"));
+        assert_eq!(choose(&learner), choose(&loaded), "{}", algorithm.name());
+    }
+}
+
+/// An arm that is not eligible is never chosen, by row or by row and block, in slices too.
+#[test]
+fn eligible_masks_are_kept() {
+    let (_, x) = single(8);
+    let by_row: Vec<bool> = (0..N).map(|row| row % 3 == 0).collect();
+    let by_pair: Vec<bool> = (0..N * BLOCKS).map(|place| (place / BLOCKS + place % BLOCKS) % 4 == 0).collect();
+    for algorithm in every_algorithm() {
+        let learner = trained(algorithm, D, BLOCKS, 3);
+        let choose = |mask: &[bool], first: usize| {
+            let arms = Arms::new(&x, D).expect("rows").with_eligible(mask).expect("mask").slice(first..N);
+            chosen(&learner.choose(Round::new(3, 11), &arms, &Constraint::top_k(60)).expect("arms"))
+        };
+        for first in [0, 100] {
+            assert!(choose(&by_row, first).iter().all(|(id, _)| id % 3 == 0 && *id >= first as u64));
+            assert!(choose(&by_pair, first).iter().all(|(id, block)| (id + u64::from(*block)) % 4 == 0));
+        }
+    }
+}
+
+/// Names are hashed for draws only; a decision and its rewards speak of names.
+#[test]
+fn names_go_all_the_way_round() {
+    let names = Names::new((0..N).map(|row| format!("customer-{row}"))).expect("unique");
+    let (_, x) = single(9);
+    for algorithm in every_algorithm() {
+        let mut learner = Learner::new(algorithm, D, 1).expect("parameters");
+        let arms = Arms::new(&x, D).expect("rows").with_names(&names).expect("as many");
+        let decision = learner.choose(Round::new(1, 1), &arms, &Constraint::TopK(TopK { k: 5, at_most: false }));
+        let decision = decision.expect("arms");
+        let name = decision.arms[0].name.clone().expect("named");
+        assert_eq!(decision.arms[0].id, armwise::id_of(&name));
+        learner.learn(&decision, &[Reward::named(&name, 0, 1.0)]).expect("chosen");
+        assert_eq!(learner.model().blocks()[0].count(), 1);
+    }
+}
