@@ -167,7 +167,7 @@ fn saved_and_loaded_learners_choose_the_same_bits() {
 fn eligible_masks_are_kept() {
     let (_, x) = single(8);
     let by_row: Vec<bool> = (0..N).map(|row| row % 3 == 0).collect();
-    let by_pair: Vec<bool> = (0..N * BLOCKS).map(|place| (place / BLOCKS + place % BLOCKS) % 4 == 0).collect();
+    let by_pair: Vec<bool> = (0..N * BLOCKS).map(|place| (place / BLOCKS + place % BLOCKS).is_multiple_of(4)).collect();
     for algorithm in every_algorithm() {
         let learner = trained(algorithm, D, BLOCKS, 3);
         let choose = |mask: &[bool], first: usize| {
