@@ -80,8 +80,8 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
     pub fn finish(self) -> Result<Decision, Error> {
         let columns = self.kept.borrowed_columns();
         let arms = self.kept.arms(self.posteriors[0].dim(), &columns)?;
-        let selection = self.oracle.argmax(&self.scores(arms)?)?;
-        Ok(decide(&Scorer::new(self.policy, &self.posteriors, self.round), self.round, &arms, selection))
+        let scorer = Scorer::new(self.policy, &self.posteriors, self.round);
+        decide(&scorer, self.round, &self.scores(arms)?, self.oracle)
     }
 
     fn scores<'a>(&'a self, arms: Arms<'a>) -> Result<Scores<'a>, Error> {

@@ -99,8 +99,8 @@ impl<P: Policy> Learner<P> {
         let posteriors = self.posteriors(round)?;
         let scorer = Scorer::new(&self.policy, &posteriors, round);
         let scores = scorer.score(arms)?;
-        let selection = oracle.argmax(&Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?)?;
-        Ok(decide(&scorer, round, arms, selection))
+        let scores = Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?;
+        decide(&scorer, round, &scores, oracle)
     }
 
     /// Chooses the super arm of a round whose arms come in parts: the same decision as from all arms at once.
@@ -173,18 +173,20 @@ impl<P: Policy> Learner<P> {
         book: impl Fn(f64) -> Option<f64>,
     ) -> Result<(), Error> {
         let places = self.places(decision, rewards)?;
-        let mut model = self.model.clone();
+        let mut learned = Vec::with_capacity(places.len());
         for (&place, reward) in places.iter().zip(rewards) {
             let arm = &decision.arms[place];
             let no_reward = Error::NoReward { id: arm.id, block: arm.block, t: decision.round.t };
-            let learned = self.ledger.get(decision.round, arm).ok_or(no_reward)?;
+            let seen = decision.observation(place, self.ledger.get(decision.round, arm).ok_or(no_reward)?);
             if !reward.reward.is_finite() {
                 return Err(Error::RewardNotFinite { id: arm.id, block: arm.block, value: reward.reward });
             }
-            change(&mut model, &decision.observation(place, learned), reward.reward)?;
+            self.model.check(&seen)?;
+            self.model.check(&Observation { reward: reward.reward, ..seen })?;
+            learned.push(seen);
         }
-        self.model = model;
-        for (&place, reward) in places.iter().zip(rewards) {
+        for ((seen, reward), &place) in learned.iter().zip(rewards).zip(&places) {
+            change(&mut self.model, seen, reward.reward)?;
             self.ledger.set(decision.round, &decision.arms[place], book(reward.reward));
         }
         self.forget_posteriors();
@@ -234,8 +236,16 @@ fn second_reward(decision: &Decision, place: usize, reward: f64) -> Error {
     Error::SecondReward { id, block, t: decision.round.t, reward }
 }
 
-/// Writes a selection down as a decision.
-pub(crate) fn decide(scorer: &Scorer<'_>, round: Round, arms: &Arms<'_>, selection: Selection) -> Decision {
+/// Asks the oracle and writes its selection down.
+pub(crate) fn decide(
+    scorer: &Scorer<'_>,
+    round: Round,
+    scores: &Scores<'_>,
+    oracle: &dyn Oracle,
+) -> Result<Decision, Error> {
+    let selection = oracle.argmax(scores)?;
+    selection.check(scores)?;
+    let arms = scores.arms();
     let chosen = selection.arms.iter().map(|pick| {
         let features = arms.row(pick.row);
         let id = arms.id(pick.row);
@@ -244,7 +254,7 @@ pub(crate) fn decide(scorer: &Scorer<'_>, round: Round, arms: &Arms<'_>, selecti
         let block = pick.block as u32;
         ChosenArm { id, name, block, mean: why.mean, width: why.width, draw: why.draw, score: why.score, features }
     });
-    Decision {
+    Ok(Decision {
         round,
         arms: chosen.collect(),
         objective: selection.objective,
@@ -252,5 +262,5 @@ pub(crate) fn decide(scorer: &Scorer<'_>, round: Round, arms: &Arms<'_>, selecti
         quality: selection.quality,
         prices: selection.prices,
         missing: selection.missing,
-    }
+    })
 }

@@ -264,7 +264,8 @@ impl Model {
         if block <= last { Ok(()) } else { Err(Error::UnknownBlock { block, last }) }
     }
 
-    fn check(&self, seen: &Observation<'_>) -> Result<(), Error> {
+    /// Refuses an observation that would do harm.
+    pub(crate) fn check(&self, seen: &Observation<'_>) -> Result<(), Error> {
         self.known(seen.block)?;
         if seen.x.len() != self.dim {
             return Err(Error::Dimension {

@@ -5,7 +5,8 @@ mod common;
 
 use armwise::{
     Algorithm, ArmWiseTs, Arms, C2ucb, Column, CombLinTs, CombLinUcb, Constraint, Error, Greedy, Infeasible, Learner,
-    Model, Names, Observation, Oracle, Pc2ucb, Reward, Round, RoundWiseTs, Schedule, Scores, Theory, Ties, TopK,
+    Model, Names, Observation, Oracle, Pc2ucb, Pick, Reward, Round, RoundWiseTs, Schedule, Scores, Selection, Theory,
+    Ties, TopK,
 };
 use common::{every_algorithm, pay, rows};
 
@@ -162,6 +163,29 @@ fn bad_parameters_are_named() {
         let error = Learner::new(algorithm, D, 1).map(|_| ()).expect_err("bad parameter");
         assert!(matches!(error, Error::Parameter { name, .. } if name == parameter), "{parameter}: {error}");
     }
+}
+
+/// An oracle of one's own that gets it wrong.
+struct Broken(Vec<Pick>);
+
+impl Oracle for Broken {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        let objective = 0.0;
+        Ok(Selection { arms: self.0.clone(), objective, ..TopK { k: 1, at_most: false }.argmax(scores)? })
+    }
+}
+
+#[test]
+fn a_broken_oracle_is_found_out() {
+    let x = rows(1, 1, 4, D);
+    let arms = Arms::new(&x, D).expect("rows").with_eligible(&[true, true, true, false]).expect("mask");
+    let learner = Learner::new(every_algorithm()[3], D, 2).expect("parameters");
+    let pick = |row, block| Pick { row, block };
+    for bad in [vec![pick(4, 0)], vec![pick(0, 2)], vec![pick(3, 0)], vec![pick(1, 1), pick(0, 0), pick(1, 1)]] {
+        let error = learner.choose(ROUND, &arms, &Broken(bad)).expect_err("bad selection");
+        assert!(matches!(error, Error::Constraint(_)), "{error}");
+    }
+    learner.choose(ROUND, &arms, &Broken(vec![pick(1, 1), pick(0, 0), pick(1, 0)])).expect("good selection");
 }
 
 /// Names in TOML and JSON are exact: a misspelt algorithm or parameter is an error, not a default.

@@ -12,7 +12,7 @@ pub use top_k::TopK;
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 /// Finds the best super arm for given scores.
 ///
@@ -110,6 +110,28 @@ pub struct Selection {
     pub prices: Vec<Price>,
     /// What `on_infeasible = "fill"` could not fill; empty unless it was asked for.
     pub missing: Vec<Missing>,
+}
+
+impl Selection {
+    /// Refuses what an oracle of one's own may get wrong: arms that do not exist, may not be chosen, or stand twice.
+    pub(crate) fn check(&self, scores: &Scores<'_>) -> Result<(), Error> {
+        let bad = |arm: &Pick, why: &str| {
+            Err(Error::Constraint(format!("the oracle chose row {}, block {}, {why}", arm.row, arm.block)))
+        };
+        let mut seen = BTreeSet::new();
+        for arm in &self.arms {
+            if arm.row >= scores.len() || arm.block >= scores.blocks() {
+                return bad(arm, "which does not exist");
+            }
+            if !scores.get(*arm).is_finite() {
+                return bad(arm, "which may not be chosen");
+            }
+            if !seen.insert(arm) {
+                return bad(arm, "twice");
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The shadow price of a limit: what one more unit of it would add to the objective, to first order.
