@@ -62,7 +62,7 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
     /// # Errors
     /// A typed error for bad arms, or for a part that has other columns than the ones before.
     pub fn add(&mut self, part: &Arms<'_>) -> Result<(), Error> {
-        let scores = Scorer::new(self.policy, &self.posteriors, self.round).score(part)?;
+        let scores = Scorer::new(self.policy, &self.posteriors, self.round)?.score(part)?;
         let blocks = self.posteriors.len();
         let rows = self.oracle.candidates(&Scores::new(&scores, blocks, *part, self.ties, self.round)?)?;
         self.kept.extend(part, &scores, blocks, &rows)?;
@@ -80,7 +80,7 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
     pub fn finish(self) -> Result<Decision, Error> {
         let columns = self.kept.borrowed_columns();
         let arms = self.kept.arms(self.posteriors[0].dim(), &columns)?;
-        let scorer = Scorer::new(self.policy, &self.posteriors, self.round);
+        let scorer = Scorer::new(self.policy, &self.posteriors, self.round)?;
         decide(&scorer, self.round, &self.scores(arms)?, self.oracle)
     }
 

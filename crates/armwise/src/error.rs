@@ -19,9 +19,9 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
-    /// A finite feature is so large that the score overflows.
+    /// Finite features gave a score that is not.
     #[error(
-        "score of row {row}, block {block} is {value} though its features are finite; scale the features so that |x| <= 1"
+        "score of row {row}, block {block} is {value} though its features are finite; scale the features so that |x| <= 1, and see that the policy's direction and bonus are finite"
     )]
     ScoreOverflow {
         /// Row among the given arms, from 0.

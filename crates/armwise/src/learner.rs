@@ -5,7 +5,7 @@
 
 use crate::{
     Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Observation, Oracle, Policy, Posterior, Reward,
-    Round, Scores, Selection, Ties, ledger::Ledger, scoring::Scorer,
+    Round, Scores, Ties, ledger::Ledger, scoring::Scorer,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -97,7 +97,7 @@ impl<P: Policy> Learner<P> {
     /// A typed error for bad arms or a constraint that cannot be met.
     pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
         let posteriors = self.posteriors(round)?;
-        let scorer = Scorer::new(&self.policy, &posteriors, round);
+        let scorer = Scorer::new(&self.policy, &posteriors, round)?;
         let scores = scorer.score(arms)?;
         let scores = Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?;
         decide(&scorer, round, &scores, oracle)
@@ -116,7 +116,7 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// A typed error for bad arms.
     pub fn scores(&self, round: Round, arms: &Arms<'_>) -> Result<Vec<f64>, Error> {
-        Scorer::new(&self.policy, &self.posteriors(round)?, round).score(arms)
+        Scorer::new(&self.policy, &self.posteriors(round)?, round)?.score(arms)
     }
 
     /// Learns rewards of a decision: of any subset of its arms, in any order, at any time, once each.

@@ -43,13 +43,20 @@ pub(crate) struct Explanation {
 }
 
 impl<'p> Scorer<'p> {
-    pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: &'p [Posterior], round: Round) -> Self {
+    /// Asks the policy for each block's direction and bonus.
+    pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: &'p [Posterior], round: Round) -> Result<Self, Error> {
+        let dim = posteriors[0].dim();
         let ready = |(block, posterior)| {
             let at = Context { round, block, blocks: posteriors.len(), posterior };
+            let direction = policy.direction(&at);
+            if direction.len() != dim {
+                let what = "elements in the policy's direction";
+                return Err(Error::Dimension { what, expected: dim, found: direction.len() });
+            }
             let draws = round.draws(block, Stream::BONUS);
-            BlockScorer { posterior, direction: policy.direction(&at), bonus: policy.bonus(&at), draws }
+            Ok(BlockScorer { posterior, direction, bonus: policy.bonus(&at), draws })
         };
-        Self { blocks: (0..).zip(posteriors).map(ready).collect(), dim: posteriors[0].dim() }
+        Ok(Self { blocks: (0..).zip(posteriors).map(ready).collect::<Result<_, _>>()?, dim })
     }
 
     /// The scores of all arms, row-major, with -infinity where an arm is not eligible.

@@ -4,9 +4,9 @@
 mod common;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, C2ucb, Column, CombLinTs, CombLinUcb, Constraint, Error, Greedy, Infeasible, Learner,
-    Model, Names, Observation, Oracle, Pc2ucb, Pick, Reward, Round, RoundWiseTs, Schedule, Scores, Selection, Theory,
-    Ties, TopK,
+    Algorithm, ArmWiseTs, Arms, C2ucb, Column, CombLinTs, CombLinUcb, Constraint, Context, Error, Greedy, Infeasible,
+    Learner, Model, Names, Observation, Oracle, Pc2ucb, Pick, Policy, Reward, Round, RoundWiseTs, Schedule, Scores,
+    Selection, Theory, Ties, TopK,
 };
 use common::{every_algorithm, pay, rows};
 
@@ -186,6 +186,32 @@ fn a_broken_oracle_is_found_out() {
         assert!(matches!(error, Error::Constraint(_)), "{error}");
     }
     learner.choose(ROUND, &arms, &Broken(vec![pick(1, 1), pick(0, 0), pick(1, 0)])).expect("good selection");
+}
+
+/// A policy of one's own that gets it wrong.
+struct Crooked(Vec<f64>);
+
+impl Policy for Crooked {
+    fn ridge(&self) -> f64 {
+        1.0
+    }
+
+    fn direction(&self, _: &Context<'_>) -> Vec<f64> {
+        self.0.clone()
+    }
+}
+
+#[test]
+fn a_broken_policy_is_found_out() {
+    let x = rows(1, 1, 4, D);
+    let arms = Arms::new(&x, D).expect("rows");
+    let choose = |direction: Vec<f64>| {
+        let learner = Learner::new(Crooked(direction), D, 1).expect("parameters");
+        learner.choose(ROUND, &arms, &Constraint::top_k(1)).map(|_| ())
+    };
+    assert!(matches!(choose(vec![1.0; D + 1]), Err(Error::Dimension { expected: D, found: 4, .. })));
+    assert!(matches!(choose(vec![f64::NAN; D]), Err(Error::ScoreOverflow { row: 0, block: 0, .. })));
+    choose(vec![1.0; D]).expect("good direction");
 }
 
 /// Names in TOML and JSON are exact: a misspelt algorithm or parameter is an error, not a default.
