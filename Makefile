@@ -2,11 +2,16 @@
 CARGO = cargo
 FLAGS = --release --locked
 
-.PHONY: test lint unit doc
+.PHONY: test lint unit doc tools
 
 test: lint unit doc
 
-lint:
+# A minimal Rust lacks these two; nothing else is needed.
+tools:
+	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+lint: tools
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(FLAGS) --workspace --all-targets -- -D warnings
 

@@ -39,6 +39,36 @@ fn bad_features_are_named_by_row_and_column() {
     assert!(matches!(choose(&x, 5), Error::FeatureNotFinite { row: 4_321, column: 0, .. }));
 }
 
+/// What could not be learned later is not chosen now.
+#[test]
+fn absurdly_large_features_are_refused_before_anything_is_sent() {
+    for value in [1e150, 1e300] {
+        let x = vec![value; 4 * D];
+        for algorithm in every_algorithm() {
+            let learner = Learner::new(algorithm, D, 2).expect("parameters");
+            let arms = Arms::new(&x, D).expect("rows");
+            let error = learner.choose(ROUND, &arms, &Constraint::top_k(2)).expect_err("absurd");
+            assert!(matches!(error, Error::FeatureTooLarge { column: 0, .. } | Error::ScoreOverflow { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_model_from_outside_must_hold_together() {
+    let good = serde_json::to_string(&Model::new(1, 1).expect("shape")).expect("json");
+    serde_json::from_str::<Model>(&good).expect("just written");
+    for (from, to) in [
+        ("\"gamma\":1.0", "\"gamma\":7.0"),
+        ("\"g\":[0.0]", "\"g\":[0.0,1.0]"),
+        ("\"b\":[0.0]", "\"b\":[]"),
+        ("\"dim\":1", "\"dim\":0"),
+        ("{\"count\":0,\"b\":[0.0],\"g\":[0.0]}", ""),
+    ] {
+        assert!(good.contains(from), "{good}");
+        assert!(serde_json::from_str::<Model>(&good.replace(from, to)).is_err(), "{from} -> {to}");
+    }
+}
+
 #[test]
 fn bad_arms_are_refused() {
     assert_eq!(Arms::new(&[] as &[f64], D).expect_err("empty"), Error::NoArms);
@@ -54,6 +84,8 @@ fn bad_arms_are_refused() {
     assert!(matches!(arms.with_eligible(&[]), Err(Error::Dimension { .. })));
     let columns = [Column { name: "cost", values: &[1.0; 5] }];
     assert!(matches!(arms.with_columns(&columns), Err(Error::Dimension { what: "values in a column", .. })));
+    let columns = [Column { name: "cost", values: &[1.0; 4] }; 2];
+    assert!(matches!(arms.with_columns(&columns), Err(Error::Constraint(_))));
     assert!(matches!(Names::new(["a", "a"]), Err(Error::DuplicateName { first: 0, second: 1, .. })));
 
     let learner = Learner::new(every_algorithm()[0], D + 1, 2).expect("parameters");
@@ -127,9 +159,16 @@ fn bad_observations_are_refused_and_nothing_is_learned() {
     assert_eq!(refuse(Observation { block: 3, ..good }), Error::UnknownBlock { block: 3, last: 0 });
     assert!(matches!(refuse(Observation { x: &[1.0], ..good }), Error::Dimension { expected: 2, found: 1, .. }));
     let infinite = refuse(Observation { x: &[1.0, f64::INFINITY], ..good });
-    assert!(matches!(infinite, Error::FeatureNotFinite { column: 1, .. }));
-    assert!(matches!(refuse(Observation { reward: f64::NAN, ..good }), Error::ObservedNotFinite { block: 0, .. }));
-    assert!(matches!(refuse(Observation { x: &[1e200, 0.0], ..good }), Error::Parameter { .. }));
+    assert!(matches!(infinite, Error::FeatureNotFinite { row: 1, column: 1, .. }));
+    assert!(matches!(
+        refuse(Observation { reward: f64::NAN, ..good }),
+        Error::ObservedNotFinite { row: 1, block: 0, .. }
+    ));
+    assert_eq!(
+        refuse(Observation { x: &[1e200, 0.0], ..good }),
+        Error::FeatureTooLarge { row: 1, column: 0, value: 1e200 }
+    );
+    assert!(matches!(refuse(Observation { reward: 1e200, ..good }), Error::Parameter { name: "|reward|", .. }));
     assert_eq!(model, before);
     assert_eq!(Model::new(2, 1).expect("shape").unlearn(&good), Err(Error::NothingLearned { block: 0 }));
     assert!(matches!(model.merge(&Model::new(3, 1).expect("shape")), Err(Error::Mismatch { what: "dim", .. })));

@@ -71,13 +71,12 @@ fn a_decision_survives_json_to_the_bit() {
 /// A batch is one at a time, to the bit, also where it is large enough to be spread over threads.
 #[test]
 fn a_batch_has_the_bits_of_one_at_a_time() {
-    for (d, n) in [(3, 50), (200, 150)] {
+    // The last case is one run of 150 x 200 x 200 multiplications, over the threshold of the parallel sum.
+    for (d, n, run, blocks) in [(3, 50, 7, 2), (200, 150, 150, 1)] {
         let x = rows(72, 1, n, d);
-        let seen: Vec<Observation<'_>> = x
-            .chunks(d)
-            .enumerate()
-            .map(|(i, x)| Observation { t: 1 + i as u64 / 7, block: (i % 2) as u32, x, reward: x[0] })
-            .collect();
+        let see =
+            |(i, x): (usize, _)| Observation { t: 1 + (i / run) as u64, block: (i % blocks) as u32, x, reward: 0.5 };
+        let seen: Vec<Observation<'_>> = x.chunks(d).enumerate().map(see).collect();
         for gamma in [1.0, 0.9] {
             let mut batch = Model::new(d, 2).expect("shape").with_gamma(gamma).expect("gamma");
             let mut single = batch.clone();
@@ -152,6 +151,82 @@ fn forgetting_discounts_by_age_and_never_the_prior() {
     learner.unlearn(&decisions[1], &decisions[1].rewards(pay)).expect("learned");
     learner.learn(&decisions[1], &decisions[1].rewards(pay)).expect("retracted");
     (0..D).for_each(|i| assert!((learner.model().blocks()[0].b()[i] - b[i]).abs() < 1e-12, "age counts both ways"));
+}
+
+/// Two halves that forget, learned up to different rounds, merge to the whole.
+#[test]
+fn forgetting_models_merge_by_age() {
+    let x = rows(73, 1, 12, D);
+    let see = |(i, x)| Observation { t: i as u64 / 2, block: 0, x, reward: 0.3 };
+    let seen: Vec<Observation<'_>> = x.chunks(D).enumerate().map(see).collect();
+    let empty = Model::new(D, 1).expect("shape").with_gamma(0.7).expect("gamma");
+    let [mut whole, mut old, mut new] = [empty.clone(), empty.clone(), empty];
+    whole.observe_batch(&seen).expect("finite");
+    old.observe_batch(&seen[..5]).expect("finite");
+    new.observe_batch(&seen[5..]).expect("finite");
+    let mut backwards = new.clone();
+    backwards.merge(&old).expect("same shape");
+    old.merge(&new).expect("same shape");
+    assert_close(&old, &whole, 1e-12);
+    assert_close(&backwards, &whole, 1e-12);
+    assert_eq!((old.t(), backwards.t()), (5, 5));
+}
+
+/// Merged learners bring their bookkeeping, and refuse what both have learned.
+#[test]
+fn merged_learners_remember_the_rewards_of_both() {
+    let [mut here, mut there] = [learner(), learner()];
+    let decision = choose(&here, 1);
+    let rewards = decision.rewards(pay);
+    here.learn(&decision, &rewards[..4]).expect("fresh");
+    there.learn(&decision, &rewards[4..]).expect("fresh");
+    here.merge(&there).expect("different rewards");
+    assert!(matches!(here.learn(&decision, &rewards[5..6]), Err(Error::SecondReward { .. })));
+    let mut whole = learner();
+    whole.learn(&decision, &rewards).expect("fresh");
+    assert_close(here.model(), whole.model(), 1e-12);
+    let before = here.to_json().expect("json");
+    assert!(matches!(here.merge(&there), Err(Error::SecondReward { .. })));
+    assert_eq!(here.to_json().expect("json"), before);
+}
+
+/// An altered decision cannot take out what was never put in.
+#[test]
+fn an_altered_decision_is_refused() {
+    let mut learner = learner();
+    let decision = choose(&learner, 1);
+    let rewards = decision.rewards(pay);
+    learner.learn(&decision, &rewards).expect("fresh");
+    let before = learner.to_json().expect("json");
+    let mut altered = decision.clone();
+    altered.arms[2].features[0] += 1.0;
+    for result in [
+        learner.unlearn(&altered, &rewards),
+        learner.correct(&altered, &rewards),
+        learner.learn(&altered, &rewards[2..3]),
+    ] {
+        assert!(matches!(result, Err(Error::DecisionChanged { t: 1, .. })), "{result:?}");
+    }
+    assert_eq!(learner.to_json().expect("json"), before);
+}
+
+/// Many tasks of one pool choose from one learner at once; factoring is parallel inside each choice. Held under a
+/// lock, that could wait for itself for ever: a thread that waits for its part of the factoring takes up another
+/// choice. The forgetting makes every round factor anew.
+#[test]
+fn many_tasks_can_choose_at_once() {
+    use rayon::prelude::*;
+    let model = Model::new(24, 16).expect("shape").with_gamma(0.9).expect("gamma");
+    let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() });
+    let learner = Learner::with_model(algorithm, model).expect("parameters");
+    let x = rows(74, 1, 40, 24);
+    let choose = |t: u64| {
+        let arms = Arms::new(&x, 24).expect("rows");
+        bits(&learner.choose(Round::new(1, t), &arms, &Constraint::top_k(5)).expect("arms"))
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("a pool");
+    let together: Vec<_> = pool.install(|| (2..600).into_par_iter().map(choose).collect());
+    assert_eq!(together[400], choose(402));
 }
 
 #[test]

@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 /// Algorithm 2, double box, lines 8 and 10, taken literally: an own theta(i) ~ N(theta_hat, v^2 V^-1) for every arm.
-/// Its scores must have the law of the library's one normal per arm (KS against the exact law, and both samples
-/// against each other), and must choose the same arms as often (chi-square).
+/// Its scores and the library's, from one normal per arm, must both have the exact law (KS), and both must choose the
+/// same arms equally often (chi-square).
 #[test]
 fn algorithm_2_arm_wise_draws_have_the_law_of_literal_sampling() {
     const D: usize = 4;
@@ -30,11 +30,13 @@ fn algorithm_2_arm_wise_draws_have_the_law_of_literal_sampling() {
     let mut wins = [[0.0_f64; 2]; N];
     for t in 1..=T {
         let one_dimensional = learner.scores(Round::new(77, t), &arms).expect("scores");
+        let decision = learner.choose(Round::new(77, t), &arms, &Constraint::top_k(1)).expect("arms");
         let literal: Vec<f64> = (0..N)
             .map(|i| dot(&posterior.sample(V, &Round::new(78, t).draws(i as u32, Stream(500))), &x[i * D..(i + 1) * D]))
             .collect();
+        wins[decision.arms[0].id as usize][0] += 1.0;
+        wins[best(&literal)][1] += 1.0;
         for (way, sample) in [one_dimensional, literal].into_iter().enumerate() {
-            wins[best(&sample)][way] += 1.0;
             sample.iter().zip(&mut scores).for_each(|(&score, all)| all[way].push(score));
         }
     }
@@ -147,9 +149,11 @@ fn algorithm_1_pc2ucb_with_c_0_is_c2ucb_to_the_bit() {
 /// Section VII-B1: greedy is "a special case of C2UCB with alpha_t = 0 except for the first round".
 #[test]
 fn greedy_is_c2ucb_with_alpha_0_after_round_1() {
-    let mut greedy = Learner::new(Greedy { lambda: 2.0 }, 5, 1).expect("parameters");
+    // Two blocks, of which round 1 sees only one.
+    let mut greedy = Learner::new(Greedy { lambda: 2.0 }, 5, 2).expect("parameters");
     let x = rows(42, 1, 50, 5);
-    let arms = Arms::new(&x, 5).expect("rows");
+    let first_block: Vec<bool> = (0..100).map(|place| place % 2 == 0).collect();
+    let arms = Arms::new(&x, 5).expect("rows").with_eligible(&first_block).expect("mask");
     let first = greedy.choose(Round::new(4, 1), &arms, &Constraint::top_k(7)).expect("arms");
     assert!(first.arms.iter().all(|arm| arm.draw == Some(arm.score)), "round 1 is a flat draw");
     greedy.learn(&first, &first.rewards(pay)).expect("fresh");
@@ -178,7 +182,8 @@ fn algorithm_2_round_wise_draws_have_covariance_v2_v_inverse() {
     let posterior = learner.posterior(0).expect("factors");
     let inverse = naive_inverse(full(learner.model(), 1.5));
     let policy = learner.policy();
-    let context = |t| armwise::Context { round: Round::new(6, t), block: 0, blocks: 1, posterior: &posterior };
+    let context =
+        |t| armwise::Context { round: Round::new(6, t), block: 0, blocks: 1, count: 15, posterior: &posterior };
     let sample: Vec<Vec<f64>> = (1..=N).map(|t| policy.direction(&context(t))).collect();
     for i in 0..D {
         let mean = sample.iter().map(|theta| theta[i]).sum::<f64>() / N as f64;
@@ -317,8 +322,10 @@ proptest! {
         let (squares, sum) = width_sums(d, k, rounds, seed, lambda);
         let log = (1.0 + k as f64 * rounds as f64 / d as f64).ln();
         prop_assert!(squares <= 2.0 * d as f64 * log + 1e-9);
+        let bound = (2.0 * (d * k) as f64 * rounds as f64 * log).sqrt();
+        prop_assert!(sum <= bound + 1e-9);
         let problem = Problem { d, k, lambda, r: 1.0, s: 1.0 };
-        prop_assert!(sum <= problem.widths_bound(rounds) + 1e-9);
+        prop_assert!((problem.widths_bound(rounds) - bound).abs() <= 1e-9 * bound);
     }
 }
 
@@ -337,38 +344,45 @@ fn width_sums(d: usize, k: usize, rounds: u64, seed: u64, ridge: f64) -> (f64, f
     (squares, sum)
 }
 
-/// A world of the paper's kind: rewards +1 or -1 with mean theta*' x, so R = 1 and S = 1.
+/// A world of the paper's kind: |theta*| = 1, rewards theta*' x plus or minus noise.
 struct World {
-    theta: Vec<f64>,
     seed: u64,
+    theta: Vec<f64>,
+    d: usize,
+    k: usize,
+    n: usize,
+    rounds: u64,
+    /// `None`: rewards are +1 or -1 with mean theta*' x, so R = 1. `Some(r)`: theta*' x + r or - r, so R = r.
+    noise: Option<f64>,
 }
 
 impl World {
-    const D: usize = 5;
-    const K: usize = 6;
-    const N: usize = 40;
-    const T: u64 = 30;
-
-    fn new(seed: u64) -> Self {
-        Self { theta: unit(seed, Self::D), seed }
-    }
-
-    /// Plays T rounds; `each` sees the learner before it chooses. The regret R(T) against the best super arm.
+    /// Plays all rounds; `each` sees the learner before it chooses. The regret R(T) against the best super arms.
     fn play<P: Policy>(&self, policy: P, mut each: impl FnMut(&Learner<P>, u64)) -> f64 {
-        let mut learner = Learner::new(policy, Self::D, 1).expect("parameters");
+        let mut learner = Learner::new(policy, self.d, 1).expect("parameters");
         let mut regret = 0.0;
-        for t in 1..=Self::T {
+        for t in 1..=self.rounds {
             each(&learner, t);
-            let x = rows(self.seed, t, Self::N, Self::D);
-            let arms = Arms::new(&x, Self::D).expect("rows");
-            let decision = learner.choose(Round::new(self.seed, t), &arms, &Constraint::top_k(Self::K)).expect("arms");
-            let mut means: Vec<f64> = x.chunks(Self::D).map(|x| dot(x, &self.theta)).collect();
+            let x = rows(self.seed, t, self.n, self.d);
+            let arms = Arms::new(&x, self.d).expect("rows");
+            let decision = learner.choose(Round::new(self.seed, t), &arms, &Constraint::top_k(self.k)).expect("arms");
+            let mut means: Vec<f64> = x.chunks(self.d).map(|x| dot(x, &self.theta)).collect();
             means.sort_by(|a, b| b.total_cmp(a));
             let mean = |arm: &armwise::ChosenArm| dot(&arm.features, &self.theta);
-            regret += means[..Self::K].iter().sum::<f64>() - decision.arms.iter().map(mean).sum::<f64>();
+            regret += means[..self.k].iter().sum::<f64>() - decision.arms.iter().map(mean).sum::<f64>();
             let coin = Round::new(self.seed, t).draws(0, Stream(2000));
             let pay = |arm: &armwise::ChosenArm| {
-                if coin.uniform(arm.id) < f64::midpoint(1.0, mean(arm)) { 1.0 } else { -1.0 }
+                let u = coin.uniform(arm.id);
+                match self.noise {
+                    None => {
+                        if u < f64::midpoint(1.0, mean(arm)) {
+                            1.0
+                        } else {
+                            -1.0
+                        }
+                    }
+                    Some(r) => mean(arm) + if u < 0.5 { r } else { -r },
+                }
             };
             learner.learn(&decision, &decision.rewards(pay)).expect("fresh");
         }
@@ -377,49 +391,82 @@ impl World {
 }
 
 /// Lemma 1: over 500 runs the ellipsoid |theta_hat_t - theta*|_{V_{t-1}} <= beta_t(delta), delta = 0.1, fails for
-/// some t in at most 10% of them.
+/// some t in at most 10% of them. A third of that radius fails in most: the set is not merely huge.
 #[test]
 fn lemma_1_the_confidence_set_holds() {
-    let lambda = 1.0;
-    let problem = Problem { d: World::D, k: World::K, lambda, r: 1.0, s: 1.0 };
-    let mut failures = 0;
+    let (d, k, lambda) = (5, 6, 1.0);
+    let problem = Problem { d, k, lambda, r: 1.0, s: 1.0 };
+    let mut failures = [0, 0];
     for seed in 0..500 {
-        let world = World::new(seed);
-        let mut failed = false;
+        let world = World { seed, theta: unit(seed, d), d, k, n: 40, rounds: 30, noise: None };
+        let mut failed = [false, false];
         world.play(ArmWiseTs { lambda, v: 0.5.into() }, |learner, t| {
             let posterior = learner.posterior(0).expect("factors");
             let error: Vec<f64> = posterior.theta_hat().iter().zip(&world.theta).map(|(a, b)| a - b).collect();
-            failed |= quadratic(&full(learner.model(), lambda), &error).sqrt() > problem.beta(t, 0.1);
+            let radius = quadratic(&full(learner.model(), lambda), &error).sqrt();
+            failed[0] |= radius > problem.beta(t, 0.1);
+            failed[1] |= radius > problem.beta(t, 0.1) / 3.0;
         });
-        failures += u32::from(failed);
+        failures[0] += u32::from(failed[0]);
+        failures[1] += u32::from(failed[1]);
     }
-    assert!(failures <= 50, "{failures} of 500 runs left the confidence set");
+    assert!(failures[0] <= 50, "{failures:?} of 500 runs left the confidence set");
+    assert!(failures[1] > 250, "{failures:?}: a third of the radius should not be enough");
 }
 
 /// Theorems 1 to 4: with the theory's schedules the regret stays under the explicit bound in each of 50 runs, for
-/// lambda >= k and for 1 <= lambda <= k.
+/// lambda >= k and for 1 <= lambda <= k. In this setting (d = 2, little noise, 600 rounds) the bounds of C2UCB and
+/// PC2UCB say something: uniform choice breaks them. The constants of the two Thompson bounds are so large (4 / p is
+/// 47 already) that no feasible run could break them; their values are pinned by the next test.
 #[test]
 fn theorems_1_to_4_bound_the_regret() {
-    let delta = 0.1;
-    for lambda in [8.0, 2.0] {
-        let problem = Problem { d: World::D, k: World::K, lambda, r: 1.0, s: 1.0 };
-        let theory = Theory { r: 1.0, s: 1.0, delta, k: World::K, n: Some(World::N), rounds: Some(World::T) };
-        let schedule = Schedule::Theory(theory);
+    let (d, k, n, rounds, r, delta) = (2, 2, 10, 600, 0.1, 0.1);
+    for lambda in [3.0, 1.5] {
+        let problem = Problem { d, k, lambda, r, s: 1.0 };
+        let schedule = Schedule::Theory(Theory { r, s: 1.0, delta, k, n: Some(n), rounds: Some(rounds) });
         let cases = [
-            (
-                Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: schedule }),
-                problem.arm_wise_ts_bound(World::T, World::N, delta),
-            ),
-            (Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: schedule }), problem.round_wise_ts_bound(World::T, delta)),
-            (Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: schedule, c: 1.0 }), problem.pc2ucb_bound(World::T, 1.0, delta)),
-            (Algorithm::C2ucb(C2ucb { lambda, alpha: schedule }), problem.c2ucb_bound(World::T, delta)),
+            (Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: schedule }), problem.arm_wise_ts_bound(rounds, n, delta)),
+            (Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: schedule }), problem.round_wise_ts_bound(rounds, delta)),
+            (Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: schedule, c: 0.5 }), problem.pc2ucb_bound(rounds, 0.5, delta)),
+            (Algorithm::C2ucb(C2ucb { lambda, alpha: schedule }), problem.c2ucb_bound(rounds, delta)),
         ];
-        for (algorithm, bound) in cases {
-            let bound = bound.expect("within the assumptions");
-            for seed in 0..50 {
-                let regret = World::new(1000 + seed).play(algorithm, |_, _| ());
+        for seed in 0..50 {
+            let world = World { seed: 1000 + seed, theta: unit(seed, d), d, k, n, rounds, noise: Some(r) };
+            let uniform = world.play(Algorithm::Random(armwise::Random { lambda }), |_, _| ());
+            for (algorithm, bound) in &cases {
+                let bound = *bound.as_ref().expect("within the assumptions");
+                let regret = world.play(*algorithm, |_, _| ());
                 assert!(regret > 0.0 && regret < bound, "{}: regret {regret}, bound {bound}", algorithm.name());
+                let thompson = algorithm.name().ends_with("ts");
+                assert!(thompson || uniform > bound, "{}: uniform choice {uniform}, bound {bound}", algorithm.name());
             }
+        }
+    }
+}
+
+/// The constants of Theorems 1 and 2, multiplied out by hand for d = 2, k = 3, N = 5, T = 7, R = S = 1, delta = 0.2.
+#[test]
+fn theorems_1_and_2_have_the_constants_of_the_proofs() {
+    let (e, pi) = (std::f64::consts::E, std::f64::consts::PI);
+    for lambda in [4.0_f64, 2.0] {
+        let problem = Problem { d: 2, k: 3, lambda, r: 1.0, s: 1.0 };
+        let stretch = if lambda < 3.0 { 3.0 / lambda } else { 1.0 };
+        let w = (2.0 * 2.0 * 3.0 * 7.0 * (1.0_f64 + 21.0 / 2.0).ln() * stretch).sqrt();
+        let a = (8.0 * 3.0 * 7.0 * (4.0_f64 / 0.2).ln() * stretch).sqrt();
+        let beta = |delta: f64| (2.0 * ((1.0 + 21.0 / lambda) / delta).ln()).sqrt() + lambda.sqrt();
+        let delta = 0.2 / 28.0;
+        let expected = |n: f64| {
+            let gamma = (4.0 * (4.0 * n / delta).ln()).sqrt() * beta(delta / n);
+            16.0 * (e * pi).sqrt() * gamma * (w + a) + gamma * w + beta(delta) * w
+        };
+        for (bound, expected) in [
+            (problem.arm_wise_ts_bound(7, 5, 0.2), expected(5.0)),
+            (problem.round_wise_ts_bound(7, 0.2), expected(1.0)),
+            (problem.c2ucb_bound(7, 0.2), 2.0 * beta(0.2) * w),
+            (problem.pc2ucb_bound(7, 0.7, 0.2), 2.7 * beta(0.2) * w),
+        ] {
+            let bound = bound.expect("within the assumptions");
+            assert!((bound - expected).abs() < 1e-9 * expected, "lambda {lambda}: {bound}, by hand {expected}");
         }
     }
 }
@@ -456,7 +503,8 @@ fn schedules_take_the_deltas_of_the_theorems() {
         }
         let learner = Learner::new(RoundWiseTs { lambda, v }, 3, 2).expect("parameters");
         let posterior = learner.posterior(1).expect("factors");
-        let context = armwise::Context { round: Round::new(1, t), block: 1, blocks: 2, posterior: &posterior };
+        let context =
+            armwise::Context { round: Round::new(1, t), block: 1, blocks: 2, count: 0, posterior: &posterior };
         let expected = posterior.sample(problem.beta(t, 0.2 / (4.0 * 25.0)), &context.direction_draws());
         assert_eq!(learner.policy().direction(&context), expected);
     }

@@ -118,6 +118,9 @@ impl Selection {
         let bad = |arm: &Pick, why: &str| {
             Err(Error::Constraint(format!("the oracle chose row {}, block {}, {why}", arm.row, arm.block)))
         };
+        if self.objective.is_nan() || self.upper_bound.is_nan() {
+            return Err(Error::Constraint("the oracle's objective or upper bound is NaN".into()));
+        }
         let mut seen = BTreeSet::new();
         for arm in &self.arms {
             if arm.row >= scores.len() || arm.block >= scores.blocks() {
@@ -170,7 +173,7 @@ impl Selection {
     #[must_use]
     pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
-        let objective = arms.iter().map(|&arm| scores.get(arm)).sum();
+        let objective = arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
         Self {
             arms,
             objective,
