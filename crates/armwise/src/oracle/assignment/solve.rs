@@ -67,7 +67,7 @@ pub(super) fn solve<'a>(
     start.iter_mut().for_each(|price| *price = if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 });
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
     // Where one more evaluation of all rows costs about as much as mending what is left by paths.
-    let goal = kept.rows.len() as f64 / (100 + 3 * blocks) as f64 + 0.5 * blocks as f64;
+    let goal = kept.rows.len() as f64 / (200 + 6 * blocks) as f64 + 0.5 * blocks as f64;
     let imbalance = newton(&kept.scores, per_row, &targets, goal, &mut start);
     start.iter_mut().for_each(|price| *price = price.clamp(-4.0, 4.0));
 
@@ -89,7 +89,7 @@ pub(super) fn solve<'a>(
     let mut solver = Solver { kept, per_row, grid, is_near: vec![false; kept.rows.len()] };
     solver.add_spare(&mut solution);
 
-    let mut wanted = (4.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
+    let mut wanted = (8.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
     let mut margin = smallest(&losses, wanted);
     let mut prices = start;
     loop {
@@ -110,7 +110,7 @@ pub(super) fn solve<'a>(
             }
             margin = 0.0;
         } else {
-            wanted = wanted.saturating_mul(8);
+            wanted = wanted.saturating_mul(3);
             margin = smallest(&losses, wanted);
         }
     }
