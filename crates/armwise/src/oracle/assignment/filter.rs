@@ -131,8 +131,7 @@ impl Scan {
                 self.test(&[score; LANES], &[floor; LANES], &mut any);
             }
             if any != [0; LANES] {
-                let above =
-                    |row: &[f64]| row.iter().zip(floors).fold(false, |any, (score, floor)| any | (score >= floor));
+                let above = |row: &[f64]| row.iter().zip(floors).any(|(score, floor)| score >= floor);
                 let rows = group.chunks_exact(blocks).zip(index * LANES..);
                 self.rows.extend(rows.filter(|(row, _)| above(row)).map(|(_, row)| row));
             }

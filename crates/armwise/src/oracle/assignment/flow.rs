@@ -241,10 +241,14 @@ impl<'a> Flow<'a> {
     }
 
     /// More rows than slots (above 0) or fewer, of each node; the sum over all nodes is 0.
-    fn excess(&self) -> Vec<i64> {
-        let mut excess: Vec<i64> =
-            self.filled.iter().zip(&self.open).map(|(&filled, &open)| filled as i64 - open as i64).collect();
-        excess.push(-excess.iter().sum::<i64>());
+    fn excess(&self) -> Vec<isize> {
+        let mut excess: Vec<isize> = self
+            .filled
+            .iter()
+            .zip(&self.open)
+            .map(|(&filled, &open)| filled.cast_signed() - open.cast_signed())
+            .collect();
+        excess.push(-excess.iter().sum::<isize>());
         excess
     }
 
@@ -263,10 +267,7 @@ impl<'a> Flow<'a> {
                 paths.target = Some(node);
                 return paths;
             }
-            for to in 0..nodes {
-                if done[to] || to == node {
-                    continue;
-                }
+            for to in (0..nodes).filter(|&to| !done[to]) {
                 let Some(arc) = self.arc(node, to) else { continue };
                 let reduced = arc.raw() + self.prices[to] - self.prices[node];
                 assert!(reduced >= 0, "prices are dual feasible");
@@ -305,7 +306,7 @@ impl<'a> Flow<'a> {
 
     /// Moves units along a shortest path for as long as it costs the same. A unit that finds an arc of the path used
     /// up by those before it waits at the node it has reached.
-    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [i64]) {
+    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [isize]) {
         let mut hops = Vec::new();
         let mut node = target;
         while paths.parent[node] < excess.len() {
@@ -315,7 +316,7 @@ impl<'a> Flow<'a> {
         hops.reverse();
         let source = node;
         while excess[source] > 0 && excess[target] < 0 {
-            let mut units = excess[source].min(-excess[target]) as usize;
+            let mut units = excess[source].min(-excess[target]).unsigned_abs();
             for &(from, to) in &hops {
                 units = units.min(self.free_arc(from, to).map_or(0, |(_, room)| room));
             }
@@ -330,8 +331,8 @@ impl<'a> Flow<'a> {
                 }
                 at = to;
             }
-            excess[source] -= units as i64;
-            excess[at] += units as i64;
+            excess[source] -= units.cast_signed();
+            excess[at] += units.cast_signed();
             if at != target {
                 break;
             }

@@ -115,7 +115,9 @@ pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], goal: f
             if failures == PATIENCE {
                 break;
             }
-            step.iter_mut().for_each(|step| *step *= 0.5);
+            for step in &mut step {
+                *step *= 0.5;
+            }
         }
         for block in 0..blocks {
             let (old, new) = (prices[block], prices[block] + step[block]);
@@ -127,6 +129,7 @@ pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], goal: f
 }
 
 /// The loss within which there are a few times as many moves as units to be moved; none where ties make it zero.
+#[expect(clippy::cast_sign_loss, reason = "counts are not negative")]
 fn bandwidth(moves: &[Move], imbalance: f64, blocks: usize, losses: &mut Vec<f64>) -> Option<f64> {
     losses.clear();
     losses.extend(moves.iter().map(|step| step.loss));

@@ -55,6 +55,7 @@ impl Solution<'_> {
 }
 
 /// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1).
+#[expect(clippy::cast_sign_loss, reason = "an imbalance is not negative")]
 pub(super) fn solve<'a>(
     kept: &Kept,
     slots: &'a [Slots],
@@ -64,12 +65,13 @@ pub(super) fn solve<'a>(
 ) -> Solution<'a> {
     let blocks = slots.len();
     // Below this every row would take the block: a start for minima that there are not enough rows for.
-    start.iter_mut().for_each(|price| *price = if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 });
+    let within = |price: f64| if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 };
+    start = start.into_iter().map(within).collect();
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
     // Where one more evaluation of all rows costs about as much as mending what is left by paths.
     let goal = kept.rows.len() as f64 / (200 + 6 * blocks) as f64 + 0.5 * blocks as f64;
     let imbalance = newton(&kept.scores, per_row, &targets, goal, &mut start);
-    start.iter_mut().for_each(|price| *price = price.clamp(-4.0, 4.0));
+    start = start.into_iter().map(within).collect();
 
     let mut taken = vec![false; kept.scores.len()];
     let mut filled = vec![0; blocks];

@@ -217,9 +217,9 @@ impl Exchange<'_, '_> {
                 break node;
             }
             head += 1;
-            for to in 0..=nobody {
-                if parent[to] == unseen && (self.slot(node, to) || self.mover(node, to).is_some()) {
-                    parent[to] = node;
+            for (to, parent) in parent.iter_mut().enumerate().filter(|(_, parent)| **parent == unseen) {
+                if self.slot(node, to) || self.mover(node, to).is_some() {
+                    *parent = node;
                     queue.push(to);
                 }
             }
