@@ -9,5 +9,7 @@ mod round;
 pub use arms::{Arms, Column, Features};
 pub use error::Error;
 pub use id::{Names, id_of};
-pub use oracle::{Constraint, Infeasible, Oracle, Pick, Quality, Scores, Selection, Ties, TopK};
+pub use oracle::{
+    Budget, Constraint, Explicit, Infeasible, Linear, Oracle, Pick, Quality, Quotas, Scores, Selection, Ties, TopK,
+};
 pub use round::{Draws, Round, Stream};

@@ -4,9 +4,18 @@
 //! with any policy; and [`Oracle::candidates`] says which rows of a part can matter, which carries choosing from
 //! files and over machines.
 
+mod budget;
+mod columns;
+mod explicit;
+mod linear;
+mod quotas;
 mod scores;
 mod top_k;
 
+pub use budget::Budget;
+pub use explicit::{Explicit, Member};
+pub use linear::{Linear, LinearRow, Term};
+pub use quotas::{Group, OneOrMany, Quotas};
 pub use scores::{Scores, Ties};
 pub use top_k::TopK;
 
@@ -50,6 +59,14 @@ pub trait Oracle: Sync {
 pub enum Constraint {
     /// The k best arms.
     TopK(TopK),
+    /// Least and most numbers per group of arms.
+    Quotas(Quotas),
+    /// A cost per arm and a budget.
+    Budget(Budget),
+    /// Arbitrary linear rows, by a general solver.
+    Linear(Linear),
+    /// One of a list of super arms.
+    Explicit(Explicit),
 }
 
 impl Constraint {
@@ -62,6 +79,10 @@ impl Constraint {
     fn oracle(&self) -> &dyn Oracle {
         match self {
             Self::TopK(top_k) => top_k,
+            Self::Quotas(quotas) => quotas,
+            Self::Budget(budget) => budget,
+            Self::Linear(linear) => linear,
+            Self::Explicit(explicit) => explicit,
         }
     }
 }
@@ -148,7 +169,8 @@ impl Selection {
     #[must_use]
     pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
-        let objective = arms.iter().map(|&arm| scores.get(arm)).sum();
+        // An empty sum is -0; adding 0 makes it 0.
+        let objective = arms.iter().map(|&arm| scores.get(arm)).sum::<f64>() + 0.0;
         Self {
             arms,
             objective,
@@ -172,6 +194,53 @@ pub enum Infeasible {
         /// How many may be.
         eligible: usize,
     },
+    /// The minimum of a group is more than can be chosen in it.
+    GroupMinimum {
+        /// The group, for example `region = 3`, or `total`.
+        group: String,
+        /// Its minimum.
+        needed: usize,
+        /// How many arms of the group may be chosen, each alone.
+        eligible: usize,
+        /// How many may be chosen together, after its own maximum and those of the groups inside it.
+        choosable: usize,
+    },
+    /// The minima inside a group add up to more than its maximum.
+    GroupMaximum {
+        /// The group, for example `region = 3`, or `total`.
+        group: String,
+        /// Its maximum.
+        allowed: usize,
+        /// What the minima of the groups inside it add up to.
+        needed: usize,
+    },
+    /// Every listed super arm holds an arm that does not exist or may not be chosen.
+    NoSuperArm {
+        /// How many super arms are listed.
+        listed: usize,
+        /// How many of them name an arm that does not exist.
+        unknown: usize,
+        /// How many of the others hold a forbidden arm.
+        forbidden: usize,
+    },
+    /// A linear row cannot be met by any set of arms, even alone.
+    LinearRow {
+        /// The row's name, or `row` and its number.
+        row: String,
+        /// Its lower limit.
+        lo: f64,
+        /// Its upper limit.
+        hi: f64,
+        /// The least value that any set of arms gives it.
+        least: f64,
+        /// The largest value that any set of arms gives it.
+        most: f64,
+    },
+    /// Each linear row can be met alone, but not all of them together.
+    LinearRows {
+        /// How many rows there are.
+        rows: usize,
+    },
 }
 
 impl fmt::Display for Infeasible {
@@ -179,6 +248,24 @@ impl fmt::Display for Infeasible {
         match self {
             Self::TooFewArms { needed, eligible } => {
                 write!(f, "exactly {needed} arms are asked for, but only {eligible} are eligible")
+            }
+            Self::GroupMinimum { group, needed, eligible, choosable } => write!(
+                f,
+                "{group}: at least {needed} arms are asked for, but only {choosable} can be chosen ({eligible} are eligible)"
+            ),
+            Self::GroupMaximum { group, allowed, needed } => write!(
+                f,
+                "{group}: at most {allowed} arms may be chosen, but the minima inside it add up to {needed}"
+            ),
+            Self::NoSuperArm { listed, unknown, forbidden } => write!(
+                f,
+                "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"
+            ),
+            Self::LinearRow { row, lo, hi, least, most } => {
+                write!(f, "{row}: must lie in [{lo}, {hi}], but any set of arms gives between {least} and {most}")
+            }
+            Self::LinearRows { rows } => {
+                write!(f, "each of the {rows} linear rows can be met alone, but not all of them together")
             }
         }
     }
