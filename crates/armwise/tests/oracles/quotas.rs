@@ -113,15 +113,25 @@ fn recount(groups: &[(Vec<Pick>, usize, usize)], reason: &Infeasible) {
     match reason {
         Infeasible::GroupMinimum { needed, eligible, choosable, .. } => {
             assert!(choosable < needed && choosable <= eligible);
-            let most = |members: &[Pick]| {
-                let inside: Vec<_> = groups.iter().filter(|group| group.0.iter().all(|arm| members.contains(arm))).collect();
+            // The most arms that the group's own maximum and those of the smaller groups inside it allow.
+            let most = |group: &(Vec<Pick>, usize, usize)| {
+                let (members, _, max) = group;
+                // The total is around every group, also around one with the same arms.
+                let total = std::ptr::eq(group, &raw const groups[0]);
+                let smaller = |g: &&(Vec<Pick>, usize, usize)| {
+                    (total || g.0.len() < members.len()) && g.0.iter().all(|arm| members.contains(arm))
+                };
+                let inside: Vec<_> = groups.iter().filter(smaller).collect();
+                let subset = |bits: usize| (0..members.len()).filter(|i| bits >> i & 1 == 1).map(|i| members[i]).collect::<Vec<_>>();
                 (0..1usize << members.len())
-                    .map(|bits| (0..members.len()).filter(|i| bits >> i & 1 == 1).map(|i| members[i]).collect::<Vec<_>>())
+                    .map(subset)
+                    .filter(|set| set.len() <= *max)
                     .filter(|set| inside.iter().all(|g| set.iter().filter(|arm| g.0.contains(arm)).count() <= g.2))
                     .map(|set| set.len())
                     .max()
             };
-            assert!(groups.iter().any(|g| g.1 == *needed && g.0.len() == *eligible && most(&g.0) == Some(*choosable)), "{reason}");
+            let counts = |g: &&(Vec<Pick>, usize, usize)| g.1 == *needed && g.0.len() == *eligible;
+            assert!(groups.iter().filter(counts).any(|g| most(g) == Some(*choosable)), "{reason}");
         }
         Infeasible::GroupMaximum { allowed, needed, .. } => {
             assert!(needed > allowed);
@@ -220,6 +230,10 @@ fn prices_are_what_one_more_unit_is_worth() {
                     OneOrMany::Many(values) => values.contains(&instance.column(&group.column, **arm)),
                 };
                 let count = found.arms.iter().filter(members).count();
+                // The price of "exactly none" is that of "at most none".
+                if group.exactly == Some(0) {
+                    (group.exactly, group.max) = (None, Some(0));
+                }
                 group.exactly = group.exactly.map(|n| n + 1);
                 let (min, max) = (group.min, group.max);
                 if max == Some(count) {

@@ -13,7 +13,7 @@ use crate::oracle::{Pick, Price, Quality, Scores, Selection};
 /// How often the gap grows fourfold before it reaches what the greedy answer leaves open.
 const STEPS: i32 = 6;
 
-/// How many arms beyond the priced choice the greedy answer tries.
+/// How many arms worth less than their price the greedy answer tries.
 const TRIED: usize = 256;
 
 /// A super arm with its distance to the best.
@@ -157,12 +157,16 @@ fn greedy(
         value(b).total_cmp(&value(a)).then_with(|| tie(problem.arms[a].pick, problem.arms[b].pick, scores))
     };
     let is_priced = |at: &usize| priced.binary_search(at).is_ok();
+    let rounding = rounding(problem);
     let mut others: Vec<usize> = (0..problem.arms.len()).filter(|at| !is_priced(at)).collect();
-    if others.len() > TRIED {
-        others.select_nth_unstable_by(TRIED - 1, by_value);
-        others.truncate(TRIED);
+    // Arms worth exactly their price may be very many, and may all be needed.
+    let even = others.iter().filter(|&&at| value(at) >= -rounding).count();
+    if others.len() > even + TRIED {
+        others.select_nth_unstable_by(even + TRIED - 1, by_value);
+        others.truncate(even + TRIED);
     }
     others.sort_unstable_by(by_value);
+    spread(problem, grids, &mut others[..even], slack, scores);
     let mut left = slack.left.clone();
     let mut places = slack.places.map_or(i64::MAX, |(places, _)| places);
     let mut chosen = priced.to_vec();
@@ -203,6 +207,32 @@ fn greedy(
     let unused: f64 = left.iter().zip(&slack.price).map(|(&left, price)| left as f64 * price).sum();
     let unused_places = slack.places.map_or(0.0, |(_, price)| places as f64 * price);
     (chosen, (loss + unused + unused_places).max(0.0))
+}
+
+/// Among arms worth just their price, puts first as many as there are places whose costs together come closest to
+/// what is left of the one budget: a window in the order of costs.
+fn spread(problem: &Problem, grids: &Grids, even: &mut [usize], slack: &Slack, scores: &Scores<'_>) {
+    let (Some((places, _)), &[left], None) = (slack.places, &slack.left[..], problem.per_row) else { return };
+    let places = usize::try_from(places).unwrap_or(0);
+    if places == 0 || even.len() <= places {
+        return;
+    }
+    let arm = |at: usize| &problem.arms[at];
+    even.sort_unstable_by(|&a, &b| {
+        problem.used(arm(a)).total_cmp(&problem.used(arm(b))).then_with(|| tie(arm(a).pick, arm(b).pick, scores))
+    });
+    let cost = |at: usize| if problem.limits[0].concerns(arm(at)) { grids.cost.units(arm(at).cost) } else { 0 };
+    let mut sum: i128 = even[..places].iter().map(|&at| cost(at)).sum();
+    let mut start = 0;
+    while start + places < even.len() {
+        let next = sum - cost(even[start]) + cost(even[start + places]);
+        if next > left {
+            break;
+        }
+        sum = next;
+        start += 1;
+    }
+    even.rotate_left(start);
 }
 
 /// Searches with a growing gap. Gives the best super arm found and, unless it is optimal, the gap below which there

@@ -78,8 +78,9 @@ fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize]) -> Result<Ne
         }
     }
     let by_size = |&a: &usize, &b: &usize| {
-        let by_order = || groups[a].order.0.cmp(&groups[b].order.0).then(groups[a].order.1.total_cmp(&groups[b].order.1));
-        eligible[a].cmp(&eligible[b]).then_with(by_order)
+        // Of groups with the same arms the largest minimum comes first, so that a maximum below it is seen as such.
+        let by_min = || groups[b].min.cmp(&groups[a].min);
+        eligible[a].cmp(&eligible[b]).then_with(by_min).then_with(|| groups[a].by_order(&groups[b]))
     };
     let mut parents: Vec<Option<Option<usize>>> = vec![None; groups.len()];
     for class in classes {
@@ -109,7 +110,7 @@ fn crosses(classes: &[Vec<usize>], smaller: usize, larger: usize) -> bool {
 }
 
 fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], a: usize, b: usize) -> Error {
-    let (first, second) = if groups[a].order < groups[b].order { (a, b) } else { (b, a) };
+    let (first, second) = if groups[a].by_order(&groups[b]).is_lt() { (a, b) } else { (b, a) };
     let count = |in_first: bool, in_second: bool| {
         let fits = |class: &[usize]| (class.contains(&first), class.contains(&second)) == (in_first, in_second);
         classes.iter().zip(sizes).filter(|(class, _)| fits(class)).map(|(_, size)| size).sum()
@@ -134,14 +135,16 @@ struct Best {
 
 impl Best {
     fn under<'a>(limits: impl Iterator<Item = &'a Limits>) -> Self {
-        let (mut keep, mut floor) = (usize::MAX, 0.0);
+        let (mut most, mut demanded, mut floor) = (usize::MAX, 0, 0.0);
         for limits in limits {
-            keep = keep.min(limits.max.saturating_add(1));
+            most = most.min(limits.max);
+            demanded = demanded.max(limits.min);
             if limits.min > 0 {
                 floor = f64::NEG_INFINITY;
             }
         }
-        Self { keep, floor, arms: Vec::new(), worst: None }
+        // A minimum above an outer maximum must still be seen to be met, so that the reason names the maximum.
+        Self { keep: most.max(demanded).saturating_add(1), floor, arms: Vec::new(), worst: None }
     }
 
     fn offer(&mut self, arm: Pick, score: f64, scores: &Scores<'_>) {

@@ -126,9 +126,6 @@ fn prices(forest: &Forest, scores: &Scores<'_>, taken: &[usize], counts: &[usize
             prices.push((at, value));
         }
     }
-    prices.sort_by(|a, b| {
-        let order = |at: usize| nodes[at].limits.order;
-        order(a.0).0.cmp(&order(b.0).0).then(order(a.0).1.total_cmp(&order(b.0).1))
-    });
+    prices.sort_by(|a, b| nodes[a.0].limits.by_order(&nodes[b.0].limits));
     prices
 }

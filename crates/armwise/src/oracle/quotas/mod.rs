@@ -11,6 +11,7 @@ mod sort;
 use super::{Missing, OnInfeasible, Oracle, Price, Scores, Selection};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// At least, at most or exactly so many arms per group, and in total.
 ///
@@ -104,6 +105,12 @@ struct Limits {
     order: (usize, f64),
 }
 
+impl Limits {
+    fn by_order(&self, other: &Self) -> Ordering {
+        self.order.0.cmp(&other.order.0).then(self.order.1.total_cmp(&other.order.1))
+    }
+}
+
 impl Group {
     /// The values of a group that lists them.
     fn values(&self) -> Option<&[f64]> {
@@ -148,9 +155,12 @@ impl Oracle for Quotas {
         let outcome = greedy::solve(&forest, scores, self.on_infeasible)?;
         let mut selection = Selection::optimal(outcome.chosen, scores);
         let short = outcome.counts.iter().zip(&forest.nodes).filter(|&(&chosen, node)| chosen < node.limits.min);
-        selection.missing = short
-            .map(|(&chosen, node)| Missing { of: node.limits.name.clone(), needed: node.limits.min, chosen })
-            .collect();
+        let mut short: Vec<(usize, &forest::Node)> = short.map(|(&chosen, node)| (chosen, node)).collect();
+        short.sort_by(|a, b| a.1.limits.by_order(&b.1.limits));
+        let missing = |(chosen, node): (usize, &forest::Node)| {
+            Missing { of: node.limits.name.clone(), needed: node.limits.min, chosen }
+        };
+        selection.missing = short.into_iter().map(missing).collect();
         let price = |(node, value): (usize, f64)| Price { of: forest.nodes[node].limits.name.clone(), value };
         selection.prices = outcome.prices.into_iter().map(price).collect();
         Ok(selection)
