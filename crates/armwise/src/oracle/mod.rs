@@ -26,6 +26,26 @@ use std::fmt;
 /// Finds the best super arm for given scores.
 ///
 /// Implement it for a constraint of your own; [`Constraint`] covers the ones that can be written as data.
+///
+/// # Example
+/// ```
+/// use armwise::{Arms, Error, Oracle, Pick, Round, Scores, Selection, Ties};
+///
+/// /// Exactly one arm of each block.
+/// struct OneOfEach;
+///
+/// impl Oracle for OneOfEach {
+///     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+///         let best = |block| (0..scores.len()).map(|row| Pick { row, block }).min_by(|&a, &b| scores.rank(a, b));
+///         Ok(Selection::optimal((0..scores.blocks()).filter_map(best).collect(), scores))
+///     }
+/// }
+///
+/// let arms = Arms::new(&[0.0, 0.0][..], 1)?;
+/// let scores = Scores::new(&[0.1, 0.9, 0.3, 0.2], 2, arms, Ties::ById, Round::new(1, 1))?;
+/// assert_eq!(OneOfEach.argmax(&scores)?.arms, [Pick { row: 1, block: 0 }, Pick { row: 0, block: 1 }]);
+/// # Ok::<(), armwise::Error>(())
+/// ```
 pub trait Oracle: Sync {
     /// The super arm with the largest sum of scores.
     ///
@@ -253,10 +273,9 @@ impl fmt::Display for Infeasible {
                 f,
                 "{group}: at least {needed} arms are asked for, but only {choosable} can be chosen ({eligible} are eligible)"
             ),
-            Self::GroupMaximum { group, allowed, needed } => write!(
-                f,
-                "{group}: at most {allowed} arms may be chosen, but the minima inside it add up to {needed}"
-            ),
+            Self::GroupMaximum { group, allowed, needed } => {
+                write!(f, "{group}: at most {allowed} arms may be chosen, but the minima inside it add up to {needed}")
+            }
             Self::NoSuperArm { listed, unknown, forbidden } => write!(
                 f,
                 "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"

@@ -154,7 +154,8 @@ fn many_equal_arms_do_not_stall_the_search() {
         instance.values[row] = (row % 10) as f64 + 1.0;
         instance.columns[0].1[row] = ((row % 10) * 3 + 2) as f64;
     }
-    let budget = Budget { cost: "cost".to_owned(), budget: Some(100_001.5), budgets: None, k: Some(9_000), per_row: None };
+    let budget =
+        Budget { cost: "cost".to_owned(), budget: Some(100_001.5), budgets: None, k: Some(9_000), per_row: None };
     let found = instance.with(|scores| budget.argmax(scores)).unwrap();
     assert!(cost(&instance, &found.arms) <= 100_001.5);
     assert!(found.upper_bound - found.objective <= 1e-3 * found.objective, "{}", found.upper_bound - found.objective);

@@ -43,8 +43,7 @@ impl Instance {
     /// Calls `use_it` with the scores of the instance.
     pub(crate) fn with<T>(&self, use_it: impl FnOnce(&Scores<'_>) -> T) -> T {
         let features = vec![0.0; self.ids.len()];
-        let columns: Vec<Column<'_>> =
-            self.columns.iter().map(|(name, values, _)| Column { name, values }).collect();
+        let columns: Vec<Column<'_>> = self.columns.iter().map(|(name, values, _)| Column { name, values }).collect();
         let arms = Arms::new(&features, 1).unwrap().with_ids(&self.ids).unwrap().with_columns(&columns).unwrap();
         use_it(&Scores::new(&self.values, self.blocks, arms, self.ties, Round::new(11, 3)).unwrap())
     }

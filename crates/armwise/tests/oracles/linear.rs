@@ -113,7 +113,11 @@ fn hard(n: usize) -> (Instance, Linear) {
     instance.values = (0..n).map(|_| 100.0 + rng.below(40) as f64).collect();
     let column = |rng: &mut Rng| (0..n).map(|_| 100.0 + 2.0 * rng.below(20) as f64).collect::<Vec<f64>>();
     instance.columns = vec![("a", column(&mut rng), 1), ("b", column(&mut rng), 1), ("c", column(&mut rng), 1)];
-    let row = |name: &str| LinearRow { column: Some(name.to_owned()), hi: Some(n as f64 * 40.0 + 1.0), ..LinearRow::default() };
+    let row = |name: &str| LinearRow {
+        column: Some(name.to_owned()),
+        hi: Some(n as f64 * 40.0 + 1.0),
+        ..LinearRow::default()
+    };
     (instance, Linear { rows: vec![row("a"), row("b"), row("c")], time_limit: 0.3 })
 }
 

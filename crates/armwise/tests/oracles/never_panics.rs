@@ -19,7 +19,8 @@ fn count() -> impl Strategy<Value = usize> {
 }
 
 fn constraint() -> impl Strategy<Value = Constraint> {
-    let column = || prop_oneof![Just("a".to_owned()), Just("b".to_owned()), Just("block".to_owned()), Just("?".to_owned())];
+    let column =
+        || prop_oneof![Just("a".to_owned()), Just("b".to_owned()), Just("block".to_owned()), Just("?".to_owned())];
     let value = prop_oneof![
         Just(None),
         number().prop_map(|n| Some(OneOrMany::One(n))),
@@ -40,12 +41,18 @@ fn constraint() -> impl Strategy<Value = Constraint> {
     let explicit = prop::collection::vec(prop::collection::vec(member(), 0..4), 0..4)
         .prop_map(|super_arms| Constraint::Explicit(Explicit { super_arms }));
     let term = (member(), number()).prop_map(|(arm, coefficient)| Term { arm, coefficient });
-    let row = (maybe(), maybe(), prop::option::of(column()), number(), prop::collection::vec(term, 0..3), any::<bool>())
-        .prop_map(|(lo, hi, column, every, terms, per_row)| LinearRow {
-            lo, hi, column, every, terms, per_row, ..LinearRow::default()
-        });
-    let linear = prop::collection::vec(row, 0..3)
-        .prop_map(|rows| Constraint::Linear(Linear { rows, time_limit: 0.5 }));
+    let row =
+        (maybe(), maybe(), prop::option::of(column()), number(), prop::collection::vec(term, 0..3), any::<bool>())
+            .prop_map(|(lo, hi, column, every, terms, per_row)| LinearRow {
+                lo,
+                hi,
+                column,
+                every,
+                terms,
+                per_row,
+                ..LinearRow::default()
+            });
+    let linear = prop::collection::vec(row, 0..3).prop_map(|rows| Constraint::Linear(Linear { rows, time_limit: 0.5 }));
     let top_k = (count(), any::<bool>()).prop_map(|(k, at_most)| Constraint::TopK(TopK { k, at_most }));
     prop_oneof![3 => quotas, 3 => budget, 1 => explicit, 1 => linear, 1 => top_k]
 }

@@ -122,7 +122,9 @@ fn recount(groups: &[(Vec<Pick>, usize, usize)], reason: &Infeasible) {
                     (total || g.0.len() < members.len()) && g.0.iter().all(|arm| members.contains(arm))
                 };
                 let inside: Vec<_> = groups.iter().filter(smaller).collect();
-                let subset = |bits: usize| (0..members.len()).filter(|i| bits >> i & 1 == 1).map(|i| members[i]).collect::<Vec<_>>();
+                let subset = |bits: usize| {
+                    (0..members.len()).filter(|i| bits >> i & 1 == 1).map(|i| members[i]).collect::<Vec<_>>()
+                };
                 (0..1usize << members.len())
                     .map(subset)
                     .filter(|set| set.len() <= *max)
@@ -152,9 +154,12 @@ fn ties_between_super_arms_follow_the_tie_rule() {
         let mut arms = instance.eligible();
         instance.with(|scores| arms.sort_by(|&a, &b| scores.tie_order(a, b)));
         // Arms earlier in the tie order gain more than all later ones together; none gains by being chosen at all.
-        let bonus = |arm: &Pick| -(0.5_f64.powi(12) * (1.0 - 0.5_f64.powi(1 + arms.iter().position(|a| a == arm).unwrap() as i32)));
+        let bonus = |arm: &Pick| {
+            -(0.5_f64.powi(12) * (1.0 - 0.5_f64.powi(1 + arms.iter().position(|a| a == arm).unwrap() as i32)))
+        };
         let perturbed = |set: &[Pick]| instance.sum(set) + set.iter().map(bonus).sum::<f64>();
-        let best = instance.subsets().filter(|set| fits(&groups, set)).max_by(|a, b| perturbed(a).total_cmp(&perturbed(b)));
+        let best =
+            instance.subsets().filter(|set| fits(&groups, set)).max_by(|a, b| perturbed(a).total_cmp(&perturbed(b)));
         let (mut best, mut chosen) = (best.unwrap(), found.arms.clone());
         best.sort_unstable();
         chosen.sort_unstable();
@@ -217,7 +222,8 @@ fn prices_are_what_one_more_unit_is_worth() {
                 // Two limits under one name: the price is that of `k`, of `min`, or of both where they are equal.
                 let tight = found.arms.len() == quotas.min && quotas.min > 0;
                 more.k = quotas.k.map(|k| k + 1);
-                more.min += usize::from(tight && (quotas.k.is_none_or(|k| k > quotas.min) || quotas.k == Some(quotas.min)));
+                more.min +=
+                    usize::from(tight && (quotas.k.is_none_or(|k| k > quotas.min) || quotas.k == Some(quotas.min)));
             } else {
                 let name = |group: &Group| match &group.value {
                     Some(OneOrMany::One(value)) => format!("{} = {value}", group.column),

@@ -4,7 +4,6 @@
 //! is the sum of the flips' losses plus price times unused limit. All that is needed is the flips of small loss.
 
 use super::fixed::Grid;
-use super::prices::Prices;
 use super::problem::{Problem, tie, tie_keys};
 use crate::Scores;
 use std::ops::Range;
@@ -48,8 +47,8 @@ pub(super) struct Grids {
 const MOST: usize = 1_000;
 
 /// The arms worth more than their price, the best of each row; those of a row stand together.
-pub(super) fn priced_choice(problem: &Problem, prices: &Prices, row: Range<usize>) -> Vec<usize> {
-    let value = |at: usize| prices.value(&problem.arms[at], problem);
+pub(super) fn priced_choice(problem: &Problem, values: &[f64], row: Range<usize>) -> Vec<usize> {
+    let value = |at: usize| values[at];
     let mut wanted: Vec<usize> = row.filter(|&at| value(at) > 0.0).collect();
     if wanted.len() > problem.per_row() {
         wanted.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
@@ -63,13 +62,13 @@ pub(super) fn priced_choice(problem: &Problem, prices: &Prices, row: Range<usize
 /// too many.
 pub(super) fn collect(
     problem: &Problem,
-    prices: &Prices,
+    values: &[f64],
     grids: &Grids,
     scores: &Scores<'_>,
     gap: f64,
 ) -> (Vec<Item>, f64) {
     let mut rows: Vec<(f64, Range<usize>)> =
-        problem.rows().map(|row| (least_loss(problem, prices, row.clone()), row)).filter(|row| row.0 <= gap).collect();
+        problem.rows().map(|row| (least_loss(problem, values, row.clone()), row)).filter(|row| row.0 <= gap).collect();
     let first = |row: &Range<usize>| problem.arms[row.start].pick;
     let by_loss = |a: &(f64, Range<usize>), b: &(f64, Range<usize>)| {
         a.0.total_cmp(&b.0).then_with(|| tie(first(&a.1), first(&b.1), scores))
@@ -84,7 +83,7 @@ pub(super) fn collect(
     rows.sort_unstable_by(by_loss);
     let mut items = Vec::with_capacity(rows.len());
     for (_, row) in rows {
-        let (item, complete_to) = Flipper { problem, prices, grids, scores }.item(row, within);
+        let (item, complete_to) = Flipper { problem, values, grids, scores }.item(row, within);
         within = within.min(complete_to);
         items.extend(item);
     }
@@ -94,11 +93,11 @@ pub(super) fn collect(
 }
 
 /// The loss of the second best choice of a row.
-fn least_loss(problem: &Problem, prices: &Prices, row: Range<usize>) -> f64 {
+fn least_loss(problem: &Problem, values: &[f64], row: Range<usize>) -> f64 {
     if row.len() == 1 {
-        return prices.value(&problem.arms[row.start], problem).abs();
+        return values[row.start].abs();
     }
-    let mut values: Vec<f64> = row.map(|at| prices.value(&problem.arms[at], problem)).collect();
+    let mut values: Vec<f64> = values[row].to_vec();
     values.sort_unstable_by(|a, b| b.total_cmp(a));
     let wanted = values.iter().filter(|&&value| value > 0.0).count().min(problem.per_row());
     let drop = if wanted > 0 { values[wanted - 1] } else { f64::INFINITY };
@@ -110,19 +109,19 @@ fn least_loss(problem: &Problem, prices: &Prices, row: Range<usize>) -> f64 {
 /// Makes the flips of a row.
 struct Flipper<'a> {
     problem: &'a Problem,
-    prices: &'a Prices,
+    values: &'a [f64],
     grids: &'a Grids,
     scores: &'a Scores<'a>,
 }
 
 impl Flipper<'_> {
     fn value(&self, at: usize) -> f64 {
-        self.prices.value(&self.problem.arms[at], self.problem)
+        self.values[at]
     }
 
     /// The row with its flips up to a loss, and up to which loss they are complete.
     fn item(&self, row: Range<usize>, gap: f64) -> (Option<Item>, f64) {
-        let base = priced_choice(self.problem, self.prices, row.clone());
+        let base = priced_choice(self.problem, self.values, row.clone());
         let best: f64 = base.iter().map(|&at| self.value(at)).sum();
         let mut by_value: Vec<usize> = row.clone().collect();
         by_value.sort_by(|&a, &b| self.value(b).total_cmp(&self.value(a)));

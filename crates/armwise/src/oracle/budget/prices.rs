@@ -39,7 +39,8 @@ pub(super) fn find(problem: &Problem) -> Prices {
     // Costs near the smallest f64 have no such scale; their prices stay rough.
     let per_cost = per_cost.min(f64::MAX);
     let mut prices = Prices { limits: vec![0.0; problem.limits.len()], place: 0.0 };
-    let turns = if problem.limits.len() > 1 { TURNS } else { 1 };
+    let several = problem.limits.len() > 1;
+    let turns = if several { TURNS } else { 1 };
     for _ in 0..turns {
         let before = prices.limits.clone();
         for at in 0..problem.limits.len() {
@@ -47,13 +48,13 @@ pub(super) fn find(problem: &Problem) -> Prices {
             let limit = &problem.limits[at];
             let line = |arm: &Arm| {
                 let uses = if limit.concerns(arm) { arm.cost } else { 0.0 };
-                let worth = arm.score - prices.unit(arm, problem) * arm.cost;
+                let worth = if several { arm.score - prices.unit(arm, problem) * arm.cost } else { arm.score };
                 Line { worth, uses, units: (uses * per_cost) as i64, row: arm.pick.row }
             };
             let lines = problem.arms.iter().map(line).collect();
             let k = problem.k.unwrap_or(usize::MAX);
             let mut scan = Scan::new(lines, problem.per_row, k, (limit.amount * per_cost) as i64);
-            (prices.limits[at], prices.place) = scan.price();
+            (prices.limits[at], prices.place) = scan.price(several);
         }
         if before.iter().zip(&prices.limits).all(|(a, b)| (a - b).abs() <= 1e-14 * b.abs()) {
             break;
@@ -103,11 +104,15 @@ impl Scan {
         Self { lines, per_row, k, left, wanted: Vec::new() }
     }
 
-    /// The lowest price at which the limit is kept, and the price of a place there.
-    fn price(&mut self) -> (f64, f64) {
-        let mut low = self.point(0.0);
-        if low.fits {
-            return (0.0, low.place);
+    /// The lowest price at which the limit is kept, and the price of a place there. That may be no price at all
+    /// only if `free`.
+    fn price(&mut self, free: bool) -> (f64, f64) {
+        let mut low = Point { price: 0.0, place: f64::INFINITY, fits: false };
+        if free {
+            low = self.point(0.0);
+            if low.fits {
+                return (0.0, low.place);
+            }
         }
         let guess = self.guess();
         let mut high = self.point(guess * 1.03);
@@ -118,7 +123,8 @@ impl Scan {
         let mut first = Some(guess * 0.97);
         while !self.lines.is_empty() {
             let inside = |price: &f64| *price > low.price && *price < high.price;
-            let Some(price) = first.take().filter(inside).or_else(|| Some(middle(low.price, high.price)).filter(inside))
+            let Some(price) =
+                first.take().filter(inside).or_else(|| Some(middle(low.price, high.price)).filter(inside))
             else {
                 break;
             };
@@ -138,7 +144,7 @@ impl Scan {
         let step = self.lines.len() / SAMPLE;
         let lines: Vec<Line> = self.lines.iter().step_by(step).copied().collect();
         let k = if self.k == usize::MAX { self.k } else { self.k / step };
-        let (price, _) = Self::new(lines, None, k, self.left / step as i64).price();
+        let (price, _) = Self::new(lines, None, k, self.left / step as i64).price(true);
         if price > 0.0 { price } else { self.lines.iter().map(ratio).fold(0.0, f64::max) }
     }
 

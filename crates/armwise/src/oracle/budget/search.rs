@@ -42,11 +42,11 @@ pub(super) enum Outcome {
 /// How many states or nodes a search may make.
 const WORK: usize = 3_000_000;
 
-/// The best feasible super arm whose flips lose at most `gap` together.
-pub(super) fn search(items: &[Item], slack: &Slack, gap: f64) -> Outcome {
+/// The best feasible super arm whose flips lose at most `gap` together, sums of losses being exact to `rounding`.
+pub(super) fn search(items: &[Item], slack: &Slack, gap: f64, rounding: f64) -> Outcome {
     let items = &items[..items.partition_point(|item| item.loss() <= gap)];
     if slack.left.len() == 1 {
-        return Dominance::new(items, slack, gap).run();
+        return Dominance::new(items, slack, gap).run(rounding);
     }
     let mut depth = DepthFirst { items, slack, gap, left: slack.left.clone(), path: Vec::new(), best: None, work: 0 };
     if depth.go(0, &State::default()) { Outcome::Done(depth.best) } else { Outcome::GaveUp }
@@ -127,16 +127,19 @@ impl<'a> Dominance<'a> {
         Self { items, gap, left, price, places, reach, trails: vec![(0, 0, 0)] }
     }
 
-    fn run(mut self) -> Outcome {
+    fn run(mut self, rounding: f64) -> Outcome {
         let mut states = vec![State::default()];
         let mut work = 0;
         for at in 0..self.items.len() {
             let old = states.len();
             for (number, flip) in self.items[at].flips.iter().enumerate() {
                 // States are not ordered by loss, so every one is asked.
-                let next = (0..old).filter(|&i| states[i].loss + flip.loss <= self.gap).map(|i| states[i].with(flip, number));
-                let next: Vec<State> = next.collect();
-                states.extend(next);
+                for i in 0..old {
+                    let next = states[i].with(flip, number);
+                    if next.loss <= self.gap && self.can_finish(&next, at + 1) {
+                        states.push(next);
+                    }
+                }
             }
             work += states.len();
             if work > WORK {
@@ -144,6 +147,9 @@ impl<'a> Dominance<'a> {
             }
             states.retain(|state| self.can_finish(state, at + 1));
             self.drop_dominated(&mut states);
+            // What loses more than the best so far is short of the bound need not be looked at.
+            let fits = states.iter().filter(|state| self.fits(state)).map(|state| self.short(state));
+            self.gap = self.gap.min(fits.fold(f64::INFINITY, f64::min) + 2.0 * rounding);
             for state in states.iter_mut().filter(|state| state.flip > 0) {
                 self.trails.push((state.trail, at as u32, state.flip - 1));
                 state.trail = (self.trails.len() - 1) as u32;
@@ -180,12 +186,16 @@ impl<'a> Dominance<'a> {
     /// Sorts by use and drops every state that another one equals or beats in use, count and worth.
     fn drop_dominated(&self, states: &mut Vec<State>) {
         // The new states are runs in order already, which the sort merges.
-        states.sort_by(|a, b| a.used.cmp(&b.used).then(b.score.cmp(&a.score)).then(a.keys.cmp(&b.keys)).then(a.count.cmp(&b.count)));
+        states.sort_by(|a, b| {
+            a.used.cmp(&b.used).then(b.score.cmp(&a.score)).then(a.keys.cmp(&b.keys)).then(a.count.cmp(&b.count))
+        });
         if self.places.is_none() {
             let mut best = i128::MIN;
-            states.retain(|state| state.score > best && {
-                best = state.score;
-                true
+            states.retain(|state| {
+                state.score > best && {
+                    best = state.score;
+                    true
+                }
             });
             return;
         }
@@ -213,9 +223,14 @@ impl<'a> Dominance<'a> {
             flips.push((item as usize, flip as usize));
             trail = before;
         }
+        Found { flips, short: self.short(state), worth: state.worth() }
+    }
+
+    /// How far a feasible state is below the bound.
+    fn short(&self, state: &State) -> f64 {
         let unused = (self.left - state.used) as f64 * self.price;
         let places = self.places.map_or(0.0, |(places, price)| (places - state.count) as f64 * price);
-        Found { flips, short: state.loss + unused + places, worth: state.worth() }
+        state.loss + unused + places
     }
 }
 

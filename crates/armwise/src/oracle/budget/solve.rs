@@ -1,6 +1,6 @@
 //! From prices to a super arm.
 //!
-//! The decision to know: the search is repeated with a gap that grows fourfold, from far below what the greedy answer
+//! The decision to know: the search is repeated with a gap that doubles, from far below what the greedy answer
 //! leaves open. Most rounds end at a small gap, where only a handful of arms is undecided; an answer is optimal
 //! as soon as it is no further below the bound than the gap that was searched.
 
@@ -10,8 +10,8 @@ use super::problem::{Limit, Problem, tie};
 use super::search::{Found, Outcome, Slack, search};
 use crate::oracle::{Pick, Price, Quality, Scores, Selection};
 
-/// How often the gap grows fourfold before it reaches what the greedy answer leaves open.
-const STEPS: i32 = 6;
+/// How often the gap doubles before it reaches what the greedy answer leaves open.
+const STEPS: i32 = 12;
 
 /// How many arms worth less than their price the greedy answer tries.
 const TRIED: usize = 256;
@@ -62,11 +62,15 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
         return answer;
     }
     let prices = prices::find(problem);
-    let mut priced: Vec<usize> = problem.rows().flat_map(|row| priced_choice(problem, &prices, row)).collect();
+    let values: Vec<f64> = problem.arms.iter().map(|arm| prices.value(arm, problem)).collect();
+    let mut priced: Vec<usize> = match problem.per_row {
+        None => (0..values.len()).filter(|&at| values[at] > 0.0).collect(),
+        Some(_) => problem.rows().flat_map(|row| priced_choice(problem, &values, row)).collect(),
+    };
     let slack = slack(problem, &prices, &grids, &priced);
-    let (greedy, greedy_short) = greedy(problem, &prices, &grids, &priced, &slack, scores);
+    let (greedy, greedy_short) = greedy(problem, &values, &grids, &priced, &slack, scores);
     let rounding = rounding(problem);
-    let (items, complete) = collect(problem, &prices, &grids, scores, greedy_short + 2.0 * rounding);
+    let (items, complete) = collect(problem, &values, &grids, scores, greedy_short + 2.0 * rounding);
     let (found, searched) = deepen(&items, &slack, greedy_short, rounding, complete);
     let found = found.filter(|found| searched.is_none() || found.short < greedy_short);
     let short = match (&found, searched) {
@@ -81,8 +85,12 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
         }
         None => greedy,
     };
-    let mut named: Vec<Price> =
-        problem.limits.iter().zip(&prices.limits).map(|(limit, &value)| Price { of: limit.name.clone(), value }).collect();
+    let mut named: Vec<Price> = problem
+        .limits
+        .iter()
+        .zip(&prices.limits)
+        .map(|(limit, &value)| Price { of: limit.name.clone(), value })
+        .collect();
     if problem.k.is_some() {
         named.push(Price { of: "k".to_owned(), value: prices.place });
     }
@@ -128,7 +136,8 @@ fn slack(problem: &Problem, prices: &Prices, grids: &Grids, priced: &[usize]) ->
         // A limit far above all costs together is capped, so that no later sum overflows.
         grids.cost.units(limit.amount).min(i128::MAX / 4) - used(problem, grids, limit, priced)
     };
-    let places = |k: usize| (i64::try_from(k).unwrap_or(i64::MAX / 2).min(i64::MAX / 2) - priced.len() as i64, prices.place);
+    let places =
+        |k: usize| (i64::try_from(k).unwrap_or(i64::MAX / 2).min(i64::MAX / 2) - priced.len() as i64, prices.place);
     Slack {
         left: problem.limits.iter().map(left).collect(),
         price: prices.limits.iter().map(|price| price * grids.cost.value(1)).collect(),
@@ -146,19 +155,19 @@ fn rounding(problem: &Problem) -> f64 {
 /// beyond price. With how far it is below the bound.
 fn greedy(
     problem: &Problem,
-    prices: &Prices,
+    values: &[f64],
     grids: &Grids,
     priced: &[usize],
     slack: &Slack,
     scores: &Scores<'_>,
 ) -> (Vec<usize>, f64) {
-    let value = |at: usize| prices.value(&problem.arms[at], problem);
+    let value = |at: usize| values[at];
     let by_value = |&a: &usize, &b: &usize| {
         value(b).total_cmp(&value(a)).then_with(|| tie(problem.arms[a].pick, problem.arms[b].pick, scores))
     };
-    let is_priced = |at: &usize| priced.binary_search(at).is_ok();
     let rounding = rounding(problem);
-    let mut others: Vec<usize> = (0..problem.arms.len()).filter(|at| !is_priced(at)).collect();
+    let mut in_priced = priced.iter().copied().peekable();
+    let mut others: Vec<usize> = (0..problem.arms.len()).filter(|&at| in_priced.next_if_eq(&at).is_none()).collect();
     // Arms worth exactly their price may be very many, and may all be needed.
     let even = others.iter().filter(|&&at| value(at) >= -rounding).count();
     if others.len() > even + TRIED {
@@ -241,11 +250,11 @@ fn deepen(items: &[Item], slack: &Slack, open: f64, rounding: f64, complete: f64
     let last = open + 2.0 * rounding;
     let mut searched = 0.0;
     for step in (0..=STEPS).rev() {
-        let gap = (last * 0.25_f64.powi(step)).max(2.0 * rounding).min(last);
+        let gap = (last * 0.5_f64.powi(step)).max(2.0 * rounding).min(last);
         if gap > complete {
             return (None, Some(searched));
         }
-        match search(items, slack, gap) {
+        match search(items, slack, gap, rounding) {
             Outcome::GaveUp => return (None, Some(searched)),
             Outcome::Done(Some(found)) if found.short <= gap - rounding => return (Some(found), None),
             Outcome::Done(_) => searched = (gap - rounding).max(0.0),

@@ -142,7 +142,9 @@ impl Model {
         }
         let solution = solver.with_time_limit(self.seconds).solve().map_err(|error| match error {
             ResolutionError::Infeasible => Error::Infeasible(Infeasible::LinearRows { rows: self.rows.len() }),
-            ResolutionError::Other(text) if text.starts_with("Time limit") => Error::TimeLimit { seconds: self.seconds },
+            ResolutionError::Other(text) if text.starts_with("Time limit") => {
+                Error::TimeLimit { seconds: self.seconds }
+            }
             other => Error::Solver(other.to_string()),
         })?;
         let chosen: Vec<bool> = arms.iter().map(|&arm| solution.value(arm) > 0.5).collect();

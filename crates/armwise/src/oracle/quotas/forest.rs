@@ -61,8 +61,7 @@ impl Forest {
             .collect();
         nodes.push(Node { limits: total, parent: count, eligible: sizes.iter().sum() });
         let innermost = |groups: &[usize]| groups.iter().map(|&group| place_of[group]).min().unwrap_or(count);
-        let classes =
-            classes.iter().zip(best).map(|(groups, best)| (innermost(groups), best.sorted(scores))).collect();
+        let classes = classes.iter().zip(best).map(|(groups, best)| (innermost(groups), best.sorted(scores))).collect();
         Ok(Self { nodes, classes })
     }
 }

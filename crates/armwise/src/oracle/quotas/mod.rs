@@ -157,8 +157,10 @@ impl Oracle for Quotas {
         let short = outcome.counts.iter().zip(&forest.nodes).filter(|&(&chosen, node)| chosen < node.limits.min);
         let mut short: Vec<(usize, &forest::Node)> = short.map(|(&chosen, node)| (chosen, node)).collect();
         short.sort_by(|a, b| a.1.limits.by_order(&b.1.limits));
-        let missing = |(chosen, node): (usize, &forest::Node)| {
-            Missing { of: node.limits.name.clone(), needed: node.limits.min, chosen }
+        let missing = |(chosen, node): (usize, &forest::Node)| Missing {
+            of: node.limits.name.clone(),
+            needed: node.limits.min,
+            chosen,
         };
         selection.missing = short.into_iter().map(missing).collect();
         let price = |(node, value): (usize, f64)| Price { of: forest.nodes[node].limits.name.clone(), value };
