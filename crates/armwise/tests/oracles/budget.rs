@@ -141,6 +141,13 @@ fn large_instances_are_optimal_or_have_a_tiny_certified_gap() {
         let with_k = Budget { k: Some(n / 200), ..budget };
         let found = instance.with(|scores| with_k.argmax(scores)).unwrap();
         assert!(found.upper_bound - found.objective <= 1e-6 * found.objective, "{found:?}");
+        // The prices alone, put into the bound of weak duality, prove the answer nearly best.
+        let price = |of: &str| found.prices.iter().find(|price| price.of == of).unwrap().value;
+        let (budget_price, place) = (price("budget"), price("k"));
+        assert!(budget_price > 0.0 && place > 0.0);
+        let beyond = instance.values.iter().zip(costs).map(|(s, c)| (s - budget_price * c - place).max(0.0));
+        let bound = beyond.sum::<f64>() + budget_price * limit + place * (n / 200) as f64;
+        assert!(bound >= found.objective * (1.0 - 1e-12) && bound <= found.objective * (1.0 + 2e-5), "{bound}");
         assert!(found.arms.len() <= n / 200 && cost(&instance, &found.arms) <= limit * (1.0 + 1e-12));
     }
 }

@@ -29,7 +29,7 @@ fn random(rng: &mut Rng) -> (Instance, Linear) {
             ..LinearRow::default()
         }
     };
-    let mut all: Vec<LinearRow> = (0..1 + rng.below(3)).map(|_| row(rng)).collect();
+    let mut all: Vec<LinearRow> = (0..=rng.below(3)).map(|_| row(rng)).collect();
     if rng.below(3) == 0 {
         all.push(LinearRow { every: 1.0, per_row: true, hi: Some(1.0), ..LinearRow::default() });
     }

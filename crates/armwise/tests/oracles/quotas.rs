@@ -155,7 +155,8 @@ fn ties_between_super_arms_follow_the_tie_rule() {
         instance.with(|scores| arms.sort_by(|&a, &b| scores.tie_order(a, b)));
         // Arms earlier in the tie order gain more than all later ones together; none gains by being chosen at all.
         let bonus = |arm: &Pick| {
-            -(0.5_f64.powi(12) * (1.0 - 0.5_f64.powi(1 + arms.iter().position(|a| a == arm).unwrap() as i32)))
+            let place = arms.iter().position(|a| a == arm).unwrap();
+            -(1.0 - 0.5 / (1_u64 << place) as f64) / 4096.0
         };
         let perturbed = |set: &[Pick]| instance.sum(set) + set.iter().map(bonus).sum::<f64>();
         let best =

@@ -23,9 +23,9 @@ impl Grid {
         (value * self.factors[0] * self.factors[1]) as i128
     }
 
-    #[inline]
-    pub(super) fn value(&self, units: i128) -> f64 {
-        units as f64 / self.factors[0] / self.factors[1]
+    /// What a unit costs where a whole costs `price`.
+    pub(super) fn per_unit(&self, price: f64) -> f64 {
+        price / self.factors[0] / self.factors[1]
     }
 }
 
@@ -38,7 +38,7 @@ mod tests {
         for scale in [1e-300, 1e-12, 1.0, 1e12, 1e300] {
             let grid = Grid::for_largest(scale);
             for value in [0.0, scale, scale / 3.0, scale / 1e7] {
-                assert!((grid.value(grid.units(value)) - value).abs() <= 0.0, "{value} of {scale}");
+                assert!((grid.per_unit(grid.units(value) as f64) - value).abs() <= 0.0, "{value} of {scale}");
             }
         }
         assert_eq!(Grid::for_largest(5e-324).units(5e-324), 1 << 79);

@@ -108,7 +108,7 @@ impl Budget {
 
 impl Oracle for Budget {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        Ok(solve::solve(self.problem(scores)?, scores))
+        Ok(solve::solve(&self.problem(scores)?, scores))
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {

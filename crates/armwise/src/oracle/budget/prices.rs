@@ -144,7 +144,8 @@ impl Scan {
         let step = self.lines.len() / SAMPLE;
         let lines: Vec<Line> = self.lines.iter().step_by(step).copied().collect();
         let k = if self.k == usize::MAX { self.k } else { self.k / step };
-        let (price, _) = Self::new(lines, None, k, self.left / step as i64).price(true);
+        let left = (self.left as f64 / step as f64) as i64;
+        let (price, _) = Self::new(lines, None, k, left).price(true);
         if price > 0.0 { price } else { self.lines.iter().map(ratio).fold(0.0, f64::max) }
     }
 

@@ -202,9 +202,9 @@ impl<'a> Dominance<'a> {
         let fewest = states.iter().map(|state| state.count).min().unwrap_or(0);
         let most = states.iter().map(|state| state.count).max().unwrap_or(0);
         // The best score so far with at most so many arms.
-        let mut best = vec![i128::MIN; (most - fewest + 1) as usize];
+        let mut best = vec![i128::MIN; most.abs_diff(fewest) as usize + 1];
         states.retain(|state| {
-            let from = (state.count - fewest) as usize;
+            let from = state.count.abs_diff(fewest) as usize;
             if best[from] >= state.score {
                 return false;
             }

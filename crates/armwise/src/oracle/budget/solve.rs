@@ -24,12 +24,12 @@ struct Answer {
     prices: Vec<Price>,
 }
 
-pub(super) fn solve(problem: Problem, scores: &Scores<'_>) -> Selection {
+pub(super) fn solve(problem: &Problem, scores: &Scores<'_>) -> Selection {
     let separate = problem.k.is_none() && problem.per_row.is_none() && problem.limits.len() > 1;
     let answer = if separate && problem.limits.iter().all(|limit| limit.block.is_some()) {
         block_by_block(problem, scores)
     } else {
-        whole(&problem, scores)
+        whole(problem, scores)
     };
     let mut selection = Selection::optimal(answer.arms, scores);
     if answer.short > 0.0 {
@@ -42,7 +42,7 @@ pub(super) fn solve(problem: Problem, scores: &Scores<'_>) -> Selection {
 }
 
 /// Budgets of blocks that nothing ties together.
-fn block_by_block(problem: Problem, scores: &Scores<'_>) -> Answer {
+fn block_by_block(problem: &Problem, scores: &Scores<'_>) -> Answer {
     let mut answer = Answer { arms: Vec::new(), short: 0.0, prices: Vec::new() };
     let limited = |pick: Pick| problem.limits.iter().any(|limit| limit.block == Some(pick.block));
     answer.arms.extend(problem.arms.iter().map(|arm| arm.pick).filter(|&pick| !limited(pick)));
@@ -136,13 +136,17 @@ fn slack(problem: &Problem, prices: &Prices, grids: &Grids, priced: &[usize]) ->
         // A limit far above all costs together is capped, so that no later sum overflows.
         grids.cost.units(limit.amount).min(i128::MAX / 4) - used(problem, grids, limit, priced)
     };
-    let places =
-        |k: usize| (i64::try_from(k).unwrap_or(i64::MAX / 2).min(i64::MAX / 2) - priced.len() as i64, prices.place);
+    let places = |k: usize| (count(k) - count(priced.len()), prices.place);
     Slack {
         left: problem.limits.iter().map(left).collect(),
-        price: prices.limits.iter().map(|price| price * grids.cost.value(1)).collect(),
+        price: prices.limits.iter().map(|price| grids.cost.per_unit(*price)).collect(),
         places: problem.k.map(places),
     }
+}
+
+/// A number of arms that may be added and subtracted; more than any round has stays more.
+fn count(n: usize) -> i64 {
+    i64::try_from(n).map_or(i64::MAX / 2, |n| n.min(i64::MAX / 2))
 }
 
 /// A bound on the rounding in a sum of losses: what is undecided costs about its score, so each loss is exact to some
@@ -186,7 +190,7 @@ fn greedy(
         for (left, limit) in left.iter_mut().zip(&problem.limits) {
             *left += used(problem, grids, limit, &all);
         }
-        places = places.saturating_add(all.len() as i64);
+        places = places.saturating_add(count(all.len()));
         all.sort_unstable_by(by_value);
         all.append(&mut others);
         others = all;

@@ -43,13 +43,11 @@ impl<'a> Sorter<'a> {
         let mut columns: Vec<Reader<'a>> = Vec::new();
         let mut groups = Vec::new();
         for (place, group) in quotas.groups.iter().enumerate() {
-            let at = match columns.iter().position(|column| column.name == group.column) {
-                Some(at) => at,
-                None => {
-                    columns.push(Reader::new(&group.column, Values::of(scores, &group.column)?));
-                    columns.len() - 1
-                }
-            };
+            let known = columns.iter().position(|column| column.name == group.column);
+            let at = known.unwrap_or(columns.len());
+            if known.is_none() {
+                columns.push(Reader::new(&group.column, Values::of(scores, &group.column)?));
+            }
             let Some(values) = group.values() else {
                 group.limits(place, &[])?;
                 columns[at].every.push(place);
