@@ -138,7 +138,7 @@ fn large_instances_are_optimal_or_have_a_tiny_certified_gap() {
         assert!(found.upper_bound <= relaxed * (1.0 + 3e-12), "{} {relaxed}", found.upper_bound);
         assert!(found.objective >= relaxed * (1.0 - 2e-5), "{} {relaxed}", found.objective);
         assert!(found.upper_bound - found.objective <= 1e-6 * found.objective);
-        let with_k = Budget { k: Some(n / 200), ..budget };
+        let with_k = Budget { k: Some(n / 50), ..budget };
         let found = instance.with(|scores| with_k.argmax(scores)).unwrap();
         assert!(found.upper_bound - found.objective <= 1e-6 * found.objective, "{found:?}");
         // The prices alone, put into the bound of weak duality, prove the answer nearly best.
@@ -146,9 +146,9 @@ fn large_instances_are_optimal_or_have_a_tiny_certified_gap() {
         let (budget_price, place) = (price("budget"), price("k"));
         assert!(budget_price > 0.0 && place > 0.0);
         let beyond = instance.values.iter().zip(costs).map(|(s, c)| (s - budget_price * c - place).max(0.0));
-        let bound = beyond.sum::<f64>() + budget_price * limit + place * (n / 200) as f64;
+        let bound = beyond.sum::<f64>() + budget_price * limit + place * (n / 50) as f64;
         assert!(bound >= found.objective * (1.0 - 1e-12) && bound <= found.objective * (1.0 + 2e-5), "{bound}");
-        assert!(found.arms.len() <= n / 200 && cost(&instance, &found.arms) <= limit * (1.0 + 1e-12));
+        assert!(found.arms.len() <= n / 50 && cost(&instance, &found.arms) <= limit * (1.0 + 1e-12));
     }
 }
 

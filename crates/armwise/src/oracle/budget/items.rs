@@ -69,6 +69,9 @@ pub(super) fn collect(
 ) -> (Vec<Item>, f64) {
     let mut rows: Vec<(f64, Range<usize>)> =
         problem.rows().map(|row| (least_loss(problem, values, row.clone()), row)).filter(|row| row.0 <= gap).collect();
+    if problem.per_row.is_none() && rows.len() > MOST / 4 {
+        rows = without_spare_copies(problem, values, scores, rows, gap);
+    }
     let first = |row: &Range<usize>| problem.arms[row.start].pick;
     let by_loss = |a: &(f64, Range<usize>), b: &(f64, Range<usize>)| {
         a.0.total_cmp(&b.0).then_with(|| tie(first(&a.1), first(&b.1), scores))
@@ -90,6 +93,34 @@ pub(super) fn collect(
     // The loss of a flip may differ from the estimate by rounding.
     items.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
     (items, within)
+}
+
+/// Leaves out the copies of equal arms that no search within the gap can flip: each flip loses, and of equal arms the
+/// tie rule adds the first and drops the last.
+fn without_spare_copies(
+    problem: &Problem,
+    values: &[f64],
+    scores: &Scores<'_>,
+    mut rows: Vec<(f64, Range<usize>)>,
+    gap: f64,
+) -> Vec<(f64, Range<usize>)> {
+    let several = problem.limits.len() > 1;
+    let kind = |row: &(f64, Range<usize>)| {
+        let arm = &problem.arms[row.1.start];
+        let block = if several { arm.pick.block } else { 0 };
+        (values[row.1.start].to_bits(), arm.score.to_bits(), problem.used(arm).to_bits(), block)
+    };
+    let arm = |row: &(f64, Range<usize>)| problem.arms[row.1.start].pick;
+    rows.sort_unstable_by(|a, b| kind(a).cmp(&kind(b)).then_with(|| tie(arm(a), arm(b), scores)));
+    let mut kept = Vec::new();
+    for copies in rows.chunk_by(|a, b| kind(a) == kind(b)) {
+        let (loss, row) = &copies[0];
+        let most = if *loss > 0.0 { (gap / loss) as usize + 1 } else { copies.len() };
+        let spare = copies.len().saturating_sub(most);
+        let dropped_last = values[row.start] > 0.0;
+        kept.extend_from_slice(if dropped_last { &copies[spare..] } else { &copies[..copies.len() - spare] });
+    }
+    kept
 }
 
 /// The loss of the second best choice of a row.

@@ -5,7 +5,8 @@
 //! whole bracket leave the scan. Several budgets are priced in turn. Use is summed in whole units, so the prices do
 //! not depend on the order of the arms.
 
-use super::problem::{Arm, Problem};
+use super::problem::{Arm, Problem, mix};
+use crate::Scores;
 
 /// What one unit of each limit costs.
 #[derive(Debug, Clone)]
@@ -31,16 +32,35 @@ impl Prices {
 }
 
 /// How often several budgets are priced in turn.
-const TURNS: usize = 30;
+const TURNS: usize = 12;
 
-pub(super) fn find(problem: &Problem) -> Prices {
+/// Several budgets over more arms than this are priced on a sample of rows first.
+const MANY: usize = 40_000;
+
+pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
+    let prices = Prices { limits: vec![0.0; problem.limits.len()], place: 0.0 };
+    let step = (problem.arms.len() / MANY) as u64;
+    if problem.limits.len() == 1 {
+        return in_turn(problem, prices, 1);
+    }
+    if step < 2 {
+        return in_turn(problem, prices, TURNS);
+    }
+    // Rows are taken by their ids, so that the sample does not depend on their order.
+    let mut sample = problem.clone();
+    sample.arms.retain(|arm| mix(scores.arms().id(arm.pick.row)).is_multiple_of(step));
+    sample.limits.iter_mut().for_each(|limit| limit.amount /= step as f64);
+    sample.k = problem.k.map(|k| (k / step as usize).max(1));
+    in_turn(problem, in_turn(&sample, prices, TURNS), 1)
+}
+
+/// Prices one budget after the other, with the others' prices held.
+fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
     let largest = problem.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max);
     let per_cost = if largest > 0.0 { (1_u64 << 62) as f64 / largest / (problem.arms.len() + 1) as f64 } else { 0.0 };
     // Costs near the smallest f64 have no such scale; their prices stay rough.
     let per_cost = per_cost.min(f64::MAX);
-    let mut prices = Prices { limits: vec![0.0; problem.limits.len()], place: 0.0 };
     let several = problem.limits.len() > 1;
-    let turns = if several { TURNS } else { 1 };
     for _ in 0..turns {
         let before = prices.limits.clone();
         for at in 0..problem.limits.len() {
@@ -51,12 +71,13 @@ pub(super) fn find(problem: &Problem) -> Prices {
                 let worth = if several { arm.score - prices.unit(arm, problem) * arm.cost } else { arm.score };
                 Line { worth, uses, units: (uses * per_cost) as i64, row: arm.pick.row }
             };
-            let lines = problem.arms.iter().map(line).collect();
+            // A price only rises from here, so an arm below its price already stays out.
+            let lines = problem.arms.iter().map(line).filter(|line| line.worth > 0.0).collect();
             let k = problem.k.unwrap_or(usize::MAX);
             let mut scan = Scan::new(lines, problem.per_row, k, (limit.amount * per_cost) as i64);
-            (prices.limits[at], prices.place) = scan.price(several);
+            (prices.limits[at], prices.place) = scan.price(several, before[at]);
         }
-        if before.iter().zip(&prices.limits).all(|(a, b)| (a - b).abs() <= 1e-14 * b.abs()) {
+        if before.iter().zip(&prices.limits).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs()) {
             break;
         }
     }
@@ -105,8 +126,8 @@ impl Scan {
     }
 
     /// The lowest price at which the limit is kept, and the price of a place there. That may be no price at all
-    /// only if `free`.
-    fn price(&mut self, free: bool) -> (f64, f64) {
+    /// only if `free`. A price near it, or 0, helps.
+    fn price(&mut self, free: bool, near: f64) -> (f64, f64) {
         let mut low = Point { price: 0.0, place: f64::INFINITY, fits: false };
         if free {
             low = self.point(0.0);
@@ -114,7 +135,7 @@ impl Scan {
                 return (0.0, low.place);
             }
         }
-        let guess = self.guess();
+        let guess = if near > 0.0 { near } else { self.guess() };
         let mut high = self.point(guess * 1.03);
         while !high.fits && high.price < f64::MAX / 4.0 {
             low = high;
@@ -145,7 +166,7 @@ impl Scan {
         let lines: Vec<Line> = self.lines.iter().step_by(step).copied().collect();
         let k = if self.k == usize::MAX { self.k } else { self.k / step };
         let left = (self.left as f64 / step as f64) as i64;
-        let (price, _) = Self::new(lines, None, k, left).price(true);
+        let (price, _) = Self::new(lines, None, k, left).price(true, 0.0);
         if price > 0.0 { price } else { self.lines.iter().map(ratio).fold(0.0, f64::max) }
     }
 

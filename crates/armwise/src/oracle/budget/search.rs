@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 }
 
 /// How many states or nodes a search may make.
-const WORK: usize = 3_000_000;
+const WORK: usize = 1_000_000;
 
 /// The best feasible super arm whose flips lose at most `gap` together, sums of losses being exact to `rounding`.
 pub(super) fn search(items: &[Item], slack: &Slack, gap: f64, rounding: f64) -> Outcome {

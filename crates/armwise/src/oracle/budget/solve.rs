@@ -61,7 +61,7 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
     if let Some(answer) = without_budgets(problem, &grids, scores) {
         return answer;
     }
-    let prices = prices::find(problem);
+    let prices = prices::find(problem, scores);
     let values: Vec<f64> = problem.arms.iter().map(|arm| prices.value(arm, problem)).collect();
     let mut priced: Vec<usize> = match problem.per_row {
         None => (0..values.len()).filter(|&at| values[at] > 0.0).collect(),
