@@ -115,8 +115,8 @@ fn without_spare_copies(
     let mut kept = Vec::new();
     for copies in rows.chunk_by(|a, b| kind(a) == kind(b)) {
         let (loss, row) = &copies[0];
-        let most = if *loss > 0.0 { (gap / loss) as usize + 1 } else { copies.len() };
-        let spare = copies.len().saturating_sub(most);
+        // One copy more than fits the gap is kept, against rounding.
+        let spare = (0..copies.len()).filter(|&before| before as f64 * loss > gap).count();
         let dropped_last = values[row.start] > 0.0;
         kept.extend_from_slice(if dropped_last { &copies[spare..] } else { &copies[..copies.len() - spare] });
     }

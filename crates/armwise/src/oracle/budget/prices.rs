@@ -63,7 +63,7 @@ fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
     let several = problem.limits.len() > 1;
     for _ in 0..turns {
         let before = prices.limits.clone();
-        for at in 0..problem.limits.len() {
+        for (at, &near) in before.iter().enumerate() {
             prices.limits[at] = 0.0;
             let limit = &problem.limits[at];
             let line = |arm: &Arm| {
@@ -75,7 +75,7 @@ fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
             let lines = problem.arms.iter().map(line).filter(|line| line.worth > 0.0).collect();
             let k = problem.k.unwrap_or(usize::MAX);
             let mut scan = Scan::new(lines, problem.per_row, k, (limit.amount * per_cost) as i64);
-            (prices.limits[at], prices.place) = scan.price(several, before[at]);
+            (prices.limits[at], prices.place) = scan.price(several, near);
         }
         if before.iter().zip(&prices.limits).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs()) {
             break;
