@@ -151,7 +151,7 @@ def table(repeats):
             optimal += answer["optimal"]
             gaps.append((answer["upper_bound"] - answer["objective"]) / answer["objective"])
             if against:
-                value, seconds, finished = highs(scores, costs, blocks, constraint, 120.0)
+                value, seconds, finished = highs(scores, costs, blocks, constraint, 60.0)
                 theirs.append(seconds)
                 if finished and answer["optimal"]:
                     assert abs(value - answer["objective"]) < 1e-6, (name, seed, value, answer["objective"])
