@@ -195,7 +195,7 @@ impl Linear {
     }
 
     #[cfg(not(feature = "linear"))]
-    #[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "the signature of the real one")]
+    #[expect(clippy::unused_self, reason = "the signature of the real one")]
     fn solve(&self, _: &Scores<'_>, _: &[Pick], _: Vec<Written>, _: &AtomicBool) -> Result<Selection, Error> {
         Err(Error::FeatureMissing("linear"))
     }
