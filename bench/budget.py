@@ -3,30 +3,21 @@
 --quick  objective equality on a few hundred small and some middle-sized instances (for CI, under 30 s)
 (none)   the table: medians of our time and of HiGHS, N = 2e4 and N = 1e6
 
-Needs numpy and highspy (pip install numpy highspy) and `cargo build --release --example budget`.
+Run by `make bench` and `make exactness`, which install what it needs.
 """
 
 import argparse
-import json
-import platform
 import statistics
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import highspy
 import numpy as np
-
-ROOT = Path(__file__).resolve().parent.parent
-BINARY = ROOT / "target" / "release" / "examples" / "budget"
+from common import machine, solve
 
 
-def ours(scores, costs, blocks, constraint, repeat):
-    problem = {"blocks": blocks, "scores": scores.ravel().tolist(), "costs": costs.ravel().tolist(),
-               "constraint": {"cost": "cost", **constraint}, "repeat": repeat}
-    done = subprocess.run([BINARY], input=json.dumps(problem), capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+def problem(scores, costs, blocks, constraint, repeat=1):
+    return {"blocks": blocks, "scores": scores.ravel().tolist(), "columns": {"cost": costs.ravel().tolist()},
+            "constraint": {"kind": "budget", "cost": "cost", **constraint}, "repeat": repeat}
 
 
 def highs(scores, costs, blocks, constraint, time_limit=600.0):
@@ -89,6 +80,7 @@ def check(answer, scores, costs, blocks, constraint):
 def quick(seed, count):
     rng = np.random.default_rng(seed)
     optimal = 0
+    instances = []
     for case in range(count):
         blocks = int(rng.integers(1, 4))
         rows = int(rng.integers(1, 40)) if case % 10 else int(rng.integers(200, 400))
@@ -106,7 +98,10 @@ def quick(seed, count):
             constraint["k"] = int(rng.integers(1, rows + 1))
         if rng.random() < 0.5:
             constraint["per_row"] = 1
-        answer = ours(scores, costs, blocks, constraint, 1)
+        instances.append((scores, costs, blocks, constraint))
+    answers = solve([problem(*instance) for instance in instances])
+    for case, (answer, instance) in enumerate(zip(answers, instances, strict=True)):
+        scores, costs, blocks, constraint = instance
         check(answer, scores, costs, blocks, constraint)
         value, _, finished = highs(scores, costs, blocks, constraint, 20.0)
         assert finished, "HiGHS did not finish"
@@ -116,14 +111,6 @@ def quick(seed, count):
         else:
             assert answer["objective"] - 1e-6 <= value <= answer["upper_bound"] + 1e-6, (case, answer, value)
     print(f"{count} instances agree with HiGHS; {optimal} proven optimal by us, the others within their bound")
-
-
-def machine():
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def table(repeats):
@@ -145,7 +132,7 @@ def table(repeats):
             rng = np.random.default_rng(seed)
             scores = rng.random((rows, blocks))
             costs = 0.05 + rng.random((rows, blocks))
-            answer = ours(scores, costs, blocks, constraint, 15 if against else 3)
+            [answer] = solve([problem(scores, costs, blocks, constraint, 15 if against else 3)])
             check(answer, scores, costs, blocks, constraint)
             mine.append(answer["seconds"])
             optimal += answer["optimal"]
@@ -166,6 +153,4 @@ if __name__ == "__main__":
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
-    if not BINARY.exists():
-        sys.exit(f"{BINARY.relative_to(ROOT)} is missing: cargo build --release --example budget")
     quick(1, 300) if options.quick else table(options.repeats)

@@ -1,4 +1,4 @@
-//! Times the k best of N scores on one thread: `cargo run --release --example top_k [N] [k]`, N = 1e8 by default
+//! Times the k best of N scores on one thread: `cargo run --release --example top_k_speed [N] [k]`, N = 1e8 by default
 //! (1.2 GB of memory).
 
 use armwise::{Arms, Oracle, Round, Scores, Stream, Ties, TopK};

@@ -1,18 +1,15 @@
-#!/usr/bin/env python3
 """The assignment oracle beside general solvers: the same instances, the same objectives, medians of the times.
 
-The decision to know: the Rust program `assignment_bench` generates the instance on a grid of 2^-20 and writes it to
+The decision to know: the Rust program `assignment_speed` generates the instance on a grid of 2^-20 and writes it to
 a file, so every solver sees the same integers and objectives must agree to the last one. Ours is timed with
 everything included; the others solve-only, with the model built beforehand. `ratio` is of medians;
 `least` is our fastest run, which tells how busy the machine was.
 
-    bench/oracles.py            all sizes (the largest needs about 12 GB and several minutes)
-    bench/oracles.py --quick    under a minute: small sizes, and exactness on random instances
+    bench/assignment.py            all sizes (the largest needs about 12 GB and several minutes)
+    bench/assignment.py --quick    under a minute: small sizes, and exactness on random instances
 """
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -20,27 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ["numpy", "scipy", "ortools", "highspy"]
-
-
-def enter_venv():
-    """Runs this file again in the tree's own virtual environment, made if missing."""
-    venv = ROOT / ".venv"
-    python = venv / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    have = subprocess.run([python, "-c", "import " + ", ".join(PACKAGES)], capture_output=True)
-    if have.returncode != 0:
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
-    if Path(sys.prefix).resolve() != venv.resolve():
-        os.execv(python, [python, __file__, *sys.argv[1:]])
-
-
-enter_venv()
-import numpy as np  # noqa: E402
-from ortools.graph.python import min_cost_flow  # noqa: E402
-from scipy import optimize, sparse  # noqa: E402
+import numpy as np
+from common import machine, program
+from ortools.graph.python import min_cost_flow
+from scipy import optimize, sparse
 
 GRID = 1 << 20
 
@@ -170,37 +150,26 @@ def row(program, folder, kind, n, m, k, bar, highs_limit, scipy_cells):
           f"{cell('pruned')}{cell('scipy')}{cell('HiGHS')}", flush=True)
 
 
-def machine():
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = names[0] if names else model
-    return f"{model}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {platform.system()}"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes and the exactness check, under a minute")
     parser.add_argument("--highs-limit", type=float, default=60, help="seconds that HiGHS gets per instance, 0 for none")
     options = parser.parse_args()
     quick = options.quick
-    subprocess.run(["cargo", "build", "--release", "--quiet", "-p", "armwise", "--example", "assignment_bench"], cwd=ROOT,
-                   check=True)
-    program = ROOT / "target" / "release" / "examples" / "assignment_bench"
+    speed = program("assignment_speed")
     print(f"Assignment, exact quotas, one thread, medians in ms. {machine()}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        exactness(program, folder, 100 if quick else 300)
+        exactness(speed, folder, 100 if quick else 300)
         print(f"{'scores':<9}{'N':>9}{'M':>4}{'k':>6}{'ours':>10}{'least':>10}{'OR-tools':>11}{'ratio':>10}{'bar':>7}"
               f"{'pruned':>11}{'scipy':>11}{'HiGHS':>11}")
         for kind in ["bandit"] if quick else ["bandit", "uniform"]:
             for n, m, k, bar in SIZES[:3] if quick else SIZES:
-                row(program, folder, kind, n, m, k, bar, 0 if quick else options.highs_limit,
+                row(speed, folder, kind, n, m, k, bar, 0 if quick else options.highs_limit,
                     5_000_000 if quick else 60_000_000)
         if not quick:
-            untied = ours(program, "bandit", 1_000_000, 10, 5_000, repeats=7)["median_ms"]
-            tied = ours(program, "clusters", 1_000_000, 10, 5_000, repeats=7)["median_ms"]
+            untied = ours(speed, "bandit", 1_000_000, 10, 5_000, repeats=7)["median_ms"]
+            tied = ours(speed, "clusters", 1_000_000, 10, 5_000, repeats=7)["median_ms"]
             print(f"\n100 clusters of equal rows, 1000000 x 10, k = 5000: {tied:.1f} ms, untied {untied:.1f} ms, "
                   f"ratio {tied / untied:.1f} (bar 5)")
 

@@ -3,7 +3,7 @@
 //! The decision to know: scores are multiples of 2^-20, so the other solvers can be given the same instance in
 //! integers (`--out FILE` writes the scores as raw f64, row-major) and objectives can be compared exactly.
 //!
-//! Usage: `assignment_bench KIND N M K [--seed S] [--repeats R] [--per-row C] [--out FILE]`, where KIND is `bandit`
+//! Usage: `assignment_speed KIND N M K [--seed S] [--repeats R] [--per-row C] [--out FILE]`, where KIND is `bandit`
 //! (customer effect + promotion effect + noise), `uniform`, or `clusters` (100 clusters of equal rows).
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
