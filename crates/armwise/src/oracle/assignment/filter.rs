@@ -90,28 +90,44 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec
 /// Keeps the rows with a score at or above the floor of its block, and checks all scores on the way.
 pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
     let (values, blocks) = (scores.values(), floors.len());
-    let mut scan = Scan { largest: [0.0; LANES], bad: [0; LANES], rows: Vec::new() };
-    pulp::Arch::new().dispatch(|| scan.run(values, floors));
+    let mut scan = Scan { bad: [0; LANES], rows: Vec::new() };
+    pulp::Arch::new().dispatch(Run { scan: &mut scan, values, floors });
     if scan.bad.iter().any(|&bad| bad != 0) {
         let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
         let place = values.iter().position(bad).expect("a bad score was seen");
         return Err(scores.not_finite(scores.pick(place)));
     }
-    let scale = Scale::new(scan.largest.into_iter().fold(0.0, f64::max));
     let mut kept = Vec::with_capacity(scan.rows.len() * blocks);
     for &row in &scan.rows {
-        kept.extend(values[row * blocks..(row + 1) * blocks].iter().map(|&score| scale.down(score)));
+        kept.extend_from_slice(&values[row * blocks..(row + 1) * blocks]);
     }
+    let finite = kept.iter().filter(|score| score.is_finite());
+    let scale = Scale::new(finite.fold(0.0, |largest: f64, score| largest.max(score.abs())));
+    kept.iter_mut().for_each(|score| *score = scale.down(*score));
     Ok(Kept { rows: scan.rows, scores: kept, scale })
 }
 
 /// What one pass over the scores finds; in lanes, which the compiler turns into vectors.
 struct Scan {
-    /// The largest finite |score|.
-    largest: [f64; LANES],
     /// Not zero if a score was NaN or +infinity.
     bad: [u64; LANES],
     rows: Vec<usize>,
+}
+
+/// A scan to be compiled for the widest vectors of the machine; a closure might not be inlined there.
+struct Run<'a> {
+    scan: &'a mut Scan,
+    values: &'a [f64],
+    floors: &'a [f64],
+}
+
+impl pulp::NullaryFnOnce for Run<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.scan.run(self.values, self.floors);
+    }
 }
 
 impl Scan {
@@ -146,8 +162,6 @@ impl Scan {
             let score = scores[lane];
             any[lane] |= u64::from(score >= floors[lane]);
             self.bad[lane] |= u64::from(!(score < f64::INFINITY));
-            let size = if score == f64::NEG_INFINITY { 0.0 } else { score.abs() };
-            self.largest[lane] = if size > self.largest[lane] { size } else { self.largest[lane] };
         }
     }
 }
