@@ -74,7 +74,7 @@ impl<'p> Scorer<'p> {
         let bad = scores.par_chunks_mut(ROWS_PER_TASK * blocks).enumerate().find_map_first(|(task, out)| {
             let first = task * ROWS_PER_TASK;
             let part = arms.slice(first..first + out.len() / blocks);
-            pulp::Arch::new().dispatch(Part { scorer: self, part: &part, out });
+            pulp::Arch::new().dispatch(Part { scorer: self, arms: &part, out });
             let place = out.iter().position(|score| !score.is_finite())?;
             Some(blame(arms, first + place / blocks, place % blocks, out[place]))
         });
@@ -126,7 +126,7 @@ impl<'p> Scorer<'p> {
 /// A part to be scored with the widest vectors of the machine; a closure might not be inlined there.
 struct Part<'a, 'p> {
     scorer: &'a Scorer<'p>,
-    part: &'a Arms<'a>,
+    arms: &'a Arms<'a>,
     out: &'a mut [f64],
 }
 
@@ -135,7 +135,7 @@ impl pulp::NullaryFnOnce for Part<'_, '_> {
 
     #[inline(always)]
     fn call(self) {
-        self.scorer.score_part(self.part, self.out);
+        self.scorer.score_part(self.arms, self.out);
     }
 }
 

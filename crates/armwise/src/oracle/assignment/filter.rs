@@ -4,6 +4,8 @@
 //! its block, and the solver accepts the result only where its final prices are at or above the floors, so that
 //! every row left out is proven to be out; otherwise the floors are lowered and the scan is repeated.
 
+#![allow(clippy::inline_always, reason = "compiled for the vectors of this machine only where inlined")]
+
 use super::grid::Scale;
 use super::newton::{Target, greedy, newton};
 use super::quota::Slots;
@@ -132,7 +134,6 @@ impl pulp::NullaryFnOnce for Run<'_> {
 
 impl Scan {
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "compiled for the vectors of this machine only where inlined")]
     fn run(&mut self, values: &[f64], floors: &[f64]) {
         let blocks = floors.len();
         let tile: Vec<f64> = floors.iter().copied().cycle().take(LANES * blocks).collect();
@@ -155,7 +156,6 @@ impl Scan {
     }
 
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "vectorised only where inlined")]
     #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
     fn test(&mut self, scores: &[f64; LANES], floors: &[f64; LANES], any: &mut [u64; LANES]) {
         for lane in 0..LANES {
