@@ -214,7 +214,7 @@ fn regret_bounds(clustered: &Clustered) -> Verdict {
         "With the theory's schedules every trial is under the bound, with the proofs' constants, at every point.",
         if under { Outcome::Holds } else { Outcome::DoesNotHold },
         format!(
-            "{} trials of {} rounds: {}. The bounds are loose: they say nothing below the trivial 2kT = {:.0}.",
+            "{} trials of {} rounds: {}. No regret can exceed the trivial 2kT = {:.0}.",
             study.trials,
             study.t.last().unwrap_or(&0),
             numbers.join("; "),

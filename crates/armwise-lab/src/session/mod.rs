@@ -209,14 +209,14 @@ mod tests {
         let run = |threads, store| Session::new(threads, store, &Silent).play("test", &jobs(&worlds)).unwrap();
         let one = run(1, Store::none());
         assert_eq!(one, run(3, Store::none()));
-        let first = Session::new(2, Store::open(&folder, "a").unwrap(), &Silent);
+        let first = Session::new(2, Store::in_folder(&folder, "a"), &Silent);
         assert_eq!(one, first.play("test", &jobs(&worlds)).unwrap());
         assert_eq!(first.rounds(), (2 * 7 * 3 * 6, 0));
-        let second = Session::new(2, Store::open(&folder, "a").unwrap(), &Silent);
+        let second = Session::new(2, Store::in_folder(&folder, "a"), &Silent);
         assert_eq!(one, second.play("test", &jobs(&worlds)).unwrap());
         assert_eq!(second.rounds(), (0, 2 * 7 * 3 * 6));
         // Another version or another command shares nothing.
-        let other = Session::new(2, Store::open(&folder, "b").unwrap(), &Silent);
+        let other = Session::new(2, Store::in_folder(&folder, "b"), &Silent);
         other.play("test", &jobs(&worlds)).unwrap();
         assert_eq!(other.rounds().1, 0);
         other.store().clear().unwrap();
