@@ -5,6 +5,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`report`] | the page, the figures and the tables, from results |
 //! | [`results`] | the numbers behind every figure, the table and the verdicts |
 
+mod error;
+pub mod report;
 pub mod results;
+
+pub use error::Error;
