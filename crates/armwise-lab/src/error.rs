@@ -125,6 +125,14 @@ pub enum Error {
         /// What happened.
         what: String,
     },
+    /// A study that cannot be read or makes no sense.
+    #[error("{place}: {what}")]
+    Study {
+        /// The file, and where there is one the line and column: `experiment.toml:3:1`.
+        place: String,
+        /// What is wrong and what is expected.
+        what: String,
+    },
     /// The library refused.
     #[error(transparent)]
     Armwise(#[from] armwise::Error),

@@ -379,7 +379,10 @@ pub struct TableRow {
     pub n: usize,
     /// The paper's cumulative rewards by algorithm (ml-20m); absent for a k that the paper does not have.
     pub published: BTreeMap<String, f64>,
-    /// One comparison per protocol: `paper`, then `fresh`.
+    /// Where parameters were chosen: `this reading`, or `the independent reading` where the grid was not run for
+    /// this one, in which case there is no comparison under the paper's protocol.
+    pub tuned_on: String,
+    /// One comparison per protocol: `paper` (unless tuned elsewhere), then `fresh`.
     pub comparisons: Vec<Comparison>,
     /// PC2UCB / C2UCB and arm-wise / round-wise.
     pub ratios: Vec<Ratio>,
@@ -395,7 +398,7 @@ pub struct Ratio {
     /// The paper's.
     pub published: Option<f64>,
     /// Ours under the paper's protocol; the interval does not know that the best of many settings was taken.
-    pub paper: Interval,
+    pub paper: Option<Interval>,
     /// Ours on fresh trials.
     pub fresh: Interval,
 }
@@ -413,6 +416,10 @@ pub struct AverageReward {
     pub curves: Vec<Curve>,
     /// The same for the best super arms.
     pub oracle: Vec<Mean>,
+    /// How many rounds count as early.
+    pub early_rounds: u64,
+    /// Paired comparisons of the reward of the early rounds.
+    pub early: Vec<Paired>,
 }
 
 /// What becomes of a claim.

@@ -127,7 +127,7 @@ fn ratios(promotions: &Promotions) -> String {
                     Cell::text(&reading.reading),
                     Cell::number(&row.k.to_string()),
                     Cell::number(&ratio.published.map_or("–".to_owned(), |value| number(value, 3))),
-                    interval(ratio.paper),
+                    ratio.paper.map_or_else(none, interval),
                     interval(ratio.fresh),
                     Cell::text(side(ratio.fresh)),
                 ]);
