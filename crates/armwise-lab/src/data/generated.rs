@@ -237,7 +237,8 @@ mod tests {
         (0..3_000).flat_map(|user| ratings.matrix().row(user).1).for_each(|half| counts[usize::from(*half)] += 1);
         assert_eq!(counts[0], 0);
         assert!(counts[1..].iter().all(|count| *count > 0), "{counts:?}");
-        let mean = counts.iter().enumerate().map(|(half, count)| half * count).sum::<usize>() as f64 / ratings.len() as f64;
+        let mean =
+            counts.iter().enumerate().map(|(half, count)| half * count).sum::<usize>() as f64 / ratings.len() as f64;
         assert!((6.6..7.6).contains(&mean), "{mean}");
     }
 

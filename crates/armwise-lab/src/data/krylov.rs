@@ -4,10 +4,7 @@
 //! the sparse products and keeps the basis orthonormal to rounding, so no singular value ever shows up twice.
 
 use armwise::Draws;
-use faer::{
-    Accum, Mat, MatMut, MatRef, Par,
-    linalg::matmul::matmul,
-};
+use faer::{Accum, Mat, MatMut, MatRef, Par, linalg::matmul::matmul};
 
 use super::blocks::{BLOCK, Block};
 

@@ -122,7 +122,9 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused() {
-        for first in ["", "userId,movieId,tag,timestamp", "movieId,title,genres", "1,2,3.0,4", "user id movie id rating"] {
+        for first in
+            ["", "userId,movieId,tag,timestamp", "movieId,title,genres", "1,2,3.0,4", "user id movie id rating"]
+        {
             assert_eq!(Format::of(first.as_bytes()), None, "{first}");
         }
         for rating in ["0", "0.0", "5.5", "6", "-1", "3.7", "NaN", "inf", "10"] {

@@ -36,11 +36,7 @@ pub(crate) fn read(path: &Path) -> Result<Ratings, Error> {
     let mut file = BufReader::with_capacity(1 << 20, File::open(path).map_err(io)?);
     let zipped = file.fill_buf().map_err(io)?.starts_with(b"PK\x03\x04");
     let place = path.display().to_string();
-    let (lines, place) = if zipped {
-        read_archive(file, path)?
-    } else {
-        (read_lines(&mut file, path, &place)?, place)
-    };
+    let (lines, place) = if zipped { read_archive(file, path)? } else { (read_lines(&mut file, path, &place)?, place) };
     let name = path.file_name().map_or_else(|| place.clone(), |name| name.to_string_lossy().into_owned());
     number(lines, Source::File(name), &place)
 }
@@ -134,8 +130,7 @@ fn number(mut lines: Lines, source: Source, place: &str) -> Result<Ratings, Erro
     }
     let user_ids = renumber(&mut lines.users);
     let movie_ids = renumber(&mut lines.movies);
-    let matrix =
-        Sparse::from_entries(user_ids.len(), movie_ids.len(), &lines.users, &lines.movies, &lines.halves);
+    let matrix = Sparse::from_entries(user_ids.len(), movie_ids.len(), &lines.users, &lines.movies, &lines.halves);
     for user in 0..user_ids.len() {
         if let Some(pair) = matrix.row(user).0.windows(2).find(|pair| pair[0] == pair[1]) {
             let movie = pair[0];
@@ -194,10 +189,7 @@ mod tests {
             message(&format!("{HEADER}\n1,2,3.0,4\n1,3,5.5,4\n")),
             "f:3: rating 5.5 is out of range; ratings go from 0.5 to 5 in steps of 0.5"
         );
-        assert_eq!(
-            message("1::2::3::4\n1::3::4\n"),
-            "f:2: \"1::3::4\" is not a rating: a column is missing"
-        );
+        assert_eq!(message("1::2::3::4\n1::3::4\n"), "f:2: \"1::3::4\" is not a rating: a column is missing");
         assert_eq!(message("1::2::3::4\n\n1::3::4::4\n"), "f:2: \"\" is not a rating: the line is empty");
         assert_eq!(
             message(&format!("{HEADER}\n1,2,3.0,4\n2,2,3.0,4\n1,2,4.0,4\n")),

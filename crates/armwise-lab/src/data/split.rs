@@ -33,7 +33,11 @@ impl Band {
     #[must_use]
     pub fn movies(self, ratings: &Ratings) -> Vec<u32> {
         let band = self.least as u64..=self.most as u64;
-        (0u32..).zip(ratings.raters()).filter(|(_, raters)| band.contains(&u64::from(*raters))).map(|(m, _)| m).collect()
+        (0u32..)
+            .zip(ratings.raters())
+            .filter(|(_, raters)| band.contains(&u64::from(*raters)))
+            .map(|(m, _)| m)
+            .collect()
     }
 }
 

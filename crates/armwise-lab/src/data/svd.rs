@@ -58,9 +58,8 @@ impl Svd {
         let far = far_vectors(tall, &vectors, &sigma);
         let (mut u, mut v) = if wide { (vectors, far) } else { (far, vectors) };
         for n in 0..rank {
-            let largest = (0..v.nrows()).fold(0.0f64, |largest, row| {
-                if v[(row, n)].abs() > largest.abs() { v[(row, n)] } else { largest }
-            });
+            let largest = (0..v.nrows())
+                .fold(0.0f64, |largest, row| if v[(row, n)].abs() > largest.abs() { v[(row, n)] } else { largest });
             if largest < 0.0 {
                 u.col_mut(n).iter_mut().chain(v.col_mut(n).iter_mut()).for_each(|entry| *entry = -*entry);
             }
@@ -92,7 +91,11 @@ fn lanczos(tall: &Sparse, flat: &Sparse, rank: usize, seed: u64) -> Result<Ritz,
         let image = product(flat, &product(tall, &block));
         let Coefficients { inside, outside } = basis.extend(&image, used);
         let known = first + used;
-        projected.resize_with(known, known, |row, column| if column < first { 0.0 } else { inside[(row, column - first)] });
+        projected.resize_with(
+            known,
+            known,
+            |row, column| if column < first { 0.0 } else { inside[(row, column - first)] },
+        );
         let complete = known == size;
         if !complete && known < next_check {
             continue;

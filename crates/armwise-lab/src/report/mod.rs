@@ -26,8 +26,11 @@ use std::path::Path;
 pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.to_owned(), source })?;
     for (name, bytes) in files(results) {
-        let path = out.join(name);
-        std::fs::write(&path, bytes).map_err(|source| Error::Io { path, source })?;
+        // Written beside its place and renamed when whole: a file is either the old one or the new one.
+        let (part, path) = (out.join(format!("{name}.part")), out.join(&name));
+        std::fs::write(&part, bytes)
+            .and_then(|()| std::fs::rename(&part, &path))
+            .map_err(|source| Error::Io { path, source })?;
     }
     Ok(())
 }
