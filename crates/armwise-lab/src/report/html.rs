@@ -49,7 +49,7 @@ impl Table {
     pub(crate) fn html(&self, class: &str) -> String {
         let mut out = format!("<div class=\"scroll\" tabindex=\"0\"><table class=\"{class}\">");
         if !self.caption.is_empty() {
-            write(&mut out, format_args!("<caption>{}</caption>", self.caption));
+            write(&mut out, format_args!("<caption><span>{}</span></caption>", self.caption));
         }
         out.push_str("<thead><tr>");
         for cell in &self.head {

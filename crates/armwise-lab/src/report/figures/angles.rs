@@ -6,7 +6,7 @@
 use super::{
     Figure, TITLES, Z95, angle_label, both, paired, series_of, trials, tuned, under, with_error, with_interval,
 };
-use crate::report::html::{Cell, Table};
+use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{
     Axis, Ink, LinePanel, Point, Scale, Scene, Series, Tick, WIDE, escape, grid, number, percent, range,
 };
@@ -130,15 +130,18 @@ fn caption(clustered: &Clustered, protocols: &[Protocol]) -> String {
         let shares: Vec<String> =
             ["pc2ucb", "arm-wise-ts", "greedy", "c2ucb", "round-wise-ts"].into_iter().filter_map(of_oracle).collect();
         let place = escape(&angle_label(&angle.label));
-        text.push_str(&format!(
-            "At {place}, in rewards and as a share of the oracle’s {}: {}. ",
-            number(comparison.oracle.mean, 1),
-            shares.join("; ")
-        ));
+        write(
+            &mut text,
+            format_args!(
+                "At {place}, in rewards and as a share of the oracle’s {}: {}. ",
+                number(comparison.oracle.mean, 1),
+                shares.join("; ")
+            ),
+        );
         for (a, b) in [("pc2ucb", "c2ucb"), ("arm-wise-ts", "round-wise-ts")] {
             if let Some(pair) = paired(comparison, a, b) {
                 let (a, b) = (super::title_of(a), super::title_of(b));
-                text.push_str(&format!("{a} − {b} on the same trials: {}. ", with_interval(pair.difference, 1)));
+                write(&mut text, format_args!("{a} − {b} on the same trials: {}. ", with_interval(pair.difference, 1)));
             }
         }
     }

@@ -6,8 +6,9 @@
 
 use super::{
     Figure, TITLES, both, data_line, generated_note, names_with_ties, series_of_curve, title_of, trials, with_error,
+    with_interval,
 };
-use crate::report::html::{Cell, Table};
+use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{Error, Ink, LinePanel, Scale, Scene, Series, WIDE, escape, grid, number, range, rounds_axis};
 use crate::results::{AverageReward, Promotions, Results};
 
@@ -103,19 +104,40 @@ fn caption(promotions: &Promotions, studies: &[&AverageReward]) -> String {
             })
             .collect();
         if !early.is_empty() {
-            text.push_str(&format!(
-                "At k = {} ({}, {}) the averages after three rounds are: {}. ",
-                study.k,
-                escape(&study.reading),
-                trials(study.trials),
-                escape(&early.join(", "))
-            ));
+            write(
+                &mut text,
+                format_args!(
+                    "At k = {} ({}, {}) the averages after three rounds are: {}. ",
+                    study.k,
+                    escape(&study.reading),
+                    trials(study.trials),
+                    escape(&early.join(", "))
+                ),
+            );
+        }
+        let pairs: Vec<String> = study
+            .early
+            .iter()
+            .map(|pair| format!("{} − {} {}", title_of(&pair.a), title_of(&pair.b), with_interval(pair.difference, 1)))
+            .collect();
+        if !pairs.is_empty() {
+            write(
+                &mut text,
+                format_args!(
+                    "Differences in the reward of the first {} rounds, on the same trials: {}. ",
+                    study.early_rounds,
+                    escape(&pairs.join("; "))
+                ),
+            );
         }
         if let Some(last) = study.oracle.last() {
-            text.push_str(&format!(
-                "The oracle, which knows every rating in advance, would earn {} per round there.",
-                number(last.mean, 0)
-            ));
+            write(
+                &mut text,
+                format_args!(
+                    "The oracle, which knows every rating in advance, would earn {} per round there.",
+                    number(last.mean, 0)
+                ),
+            );
         }
     }
     text + &generated_note(&promotions.data)

@@ -43,6 +43,7 @@ fn scene(cosines: &Cosines, data: &Data, width: f64) -> Scene {
     let left = Frame::gutter(&y_ticks);
     let ends = (cosines.edges[0], cosines.edges[cosines.edges.len() - 1]);
     let frame = Frame {
+        edge: 0.0,
         left,
         top: top + Frame::HEAD - 20.0,
         width: width - left - 8.0,

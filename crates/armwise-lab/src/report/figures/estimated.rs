@@ -4,11 +4,12 @@
 //! and under each cluster stands how many of its arms were chosen.
 
 use super::{Figure, TITLES, angle_of, both, centred, title_of};
+use crate::report::html::write;
 use crate::report::kit::{
     Anchor, Area, Axis, Frame, Ink, Paint, Scale, Scene, Shape, TYPE, Text, Tick, WIDE, escape, grid, look, number,
     text_width, ticks_linear,
 };
-use crate::results::{Estimated, Panel, Params, Results};
+use crate::results::{Estimated, Panel, Results};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let estimated = &results.clustered.as_ref()?.estimated;
@@ -42,7 +43,7 @@ fn chosen_of(estimated: &Estimated, panel: &Panel) -> Vec<usize> {
 }
 
 fn scene(estimated: &Estimated, width: f64) -> Scene {
-    const FOOT: f64 = 42.0;
+    const FOOT: f64 = 26.0;
     let columns = if width < WIDE { 1 } else { 2 };
     let values = estimated.panels.iter().flat_map(|panel| &panel.estimate).chain(&estimated.expected).copied();
     let (low, high) = values
@@ -55,16 +56,24 @@ fn scene(estimated: &Estimated, width: f64) -> Scene {
     for (panel, area) in estimated.panels.iter().zip(areas) {
         draw(&mut scene, estimated, panel, area, y);
     }
-    key(&mut scene, end + 10.0, estimated);
+    key(&mut scene, end, estimated);
     scene
+}
+
+/// The room for the labels on the left: ticks above, the names of the two rows below.
+fn gutter(ticks: &[Tick]) -> f64 {
+    Frame::gutter(ticks).max(text_width("cluster", TYPE, false) + 8.0)
 }
 
 fn draw(scene: &mut Scene, estimated: &Estimated, panel: &Panel, area: Area, y: Scale) {
     let count = clusters(estimated);
     let (Scale::Linear { low, high } | Scale::Log { low, high }) = y;
-    let y_ticks = ticks_linear(low, high, 5);
-    let gutter = Frame::gutter(&y_ticks).max(text_width("chosen", TYPE, false) + 10.0);
+    let mut y_ticks = ticks_linear(low, high, 5);
+    // The lowest label would stand on the row of clusters.
+    y_ticks.retain(|tick| tick.value > low + 0.05 * (high - low));
+    let gutter = gutter(&y_ticks);
     let frame = Frame {
+        edge: area.left,
         left: area.left + gutter,
         top: area.top + Frame::HEAD,
         width: area.width - gutter,
@@ -77,17 +86,7 @@ fn draw(scene: &mut Scene, estimated: &Estimated, panel: &Panel, area: Area, y: 
         y: Axis { title: "Estimated reward of each arm".to_owned(), scale: y, ticks: y_ticks },
     };
     let kind = if look(&panel.algorithm).arm_wise { "one draw per arm" } else { "no draw per arm" };
-    let mut title = frame.clone();
-    title.left = area.left + Frame::gutter(&frame.y.ticks);
-    frame.draw(scene, "");
-    scene.text(
-        Text::new(
-            (frame.left - Frame::gutter(&frame.y.ticks), frame.top - 32.0),
-            format!("{}: {kind}", title_of(&panel.algorithm)),
-        )
-        .size(crate::report::kit::TITLE)
-        .bold(true),
-    );
+    frame.draw(scene, &format!("{}: {kind}", title_of(&panel.algorithm)));
     dots(scene, estimated, panel, &frame);
     truth(scene, estimated, &frame);
     let counts = chosen_of(estimated, panel);
@@ -164,15 +163,9 @@ fn touched(counts: &[usize]) -> usize {
     counts.iter().filter(|&&count| count > 0).count()
 }
 
-fn params(params: &Params) -> String {
-    let list: Vec<String> =
-        params.iter().map(|(name, value)| format!("{name} = {}", crate::report::kit::compact(*value))).collect();
-    escape(&list.join(", "))
-}
-
 fn caption(estimated: &Estimated) -> String {
     let mut text = format!(
-        "Round {} at angle {}, from one and the same posterior; {} of {} arms are chosen. Dots are arms, side by side within their cluster; black lines are the expected rewards, which no policy sees. ",
+        "Round {} at angle {}, from one and the same posterior; {} of {} arms are chosen. Dots are arms, side by side within their cluster; long lines are the expected rewards, which no policy sees. ",
         estimated.round,
         angle_of(estimated.angle),
         number(estimated.k as f64, 0),
@@ -181,13 +174,16 @@ fn caption(estimated: &Estimated) -> String {
     for panel in &estimated.panels {
         let counts = chosen_of(estimated, panel);
         let verb = if look(&panel.algorithm).arm_wise { "spreads its choice over" } else { "takes its arms from" };
-        text.push_str(&format!(
-            "<b>{}</b> ({}) {verb} {} of {} clusters. ",
-            escape(&title_of(&panel.algorithm)),
-            params(&panel.params),
-            touched(&counts),
-            counts.len()
-        ));
+        write(
+            &mut text,
+            format_args!(
+                "<b>{}</b> ({}) {verb} {} of {} clusters. ",
+                escape(&title_of(&panel.algorithm)),
+                super::in_words(&panel.params),
+                touched(&counts),
+                counts.len()
+            ),
+        );
     }
     text
 }

@@ -10,8 +10,8 @@ mod regret;
 mod sensitivity;
 mod touched;
 
-use super::kit::{Anchor, Error, Ink, Point, Scene, Series, Text, escape, look, number, wrap};
-use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Protocol, Results, Tuned};
+use super::kit::{Anchor, Error, Ink, Point, Scene, Series, Text, compact, escape, look, number, wrap};
+use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Params, Protocol, Results, Tuned};
 
 /// The half width of a 95% confidence interval in standard errors.
 const Z95: f64 = 1.96;
@@ -175,6 +175,38 @@ fn angle_of(angle: f64) -> String {
 /// `1 trial`, `5 trials`.
 pub(crate) fn trials(count: usize) -> String {
     format!("{} trial{}", number(count as f64, 0), if count == 1 { "" } else { "s" })
+}
+
+/// A parameter as the paper writes it, and its place among others.
+pub(crate) fn symbol(name: &str) -> (usize, &str) {
+    match name {
+        "lambda" => (0, "λ"),
+        "lambda2" => (1, "λ²"),
+        "sigma2" => (2, "σ²"),
+        "alpha" => (3, "α"),
+        "v" => (4, "v"),
+        other => (5, other),
+    }
+}
+
+/// Parameters in the paper's order.
+pub(crate) fn in_order(params: &Params) -> Vec<(&str, f64)> {
+    let mut list: Vec<(usize, &str, f64)> = params
+        .iter()
+        .map(|(name, &value)| {
+            let (place, symbol) = symbol(name);
+            (place, symbol, value)
+        })
+        .collect();
+    list.sort_by_key(|&(place, ..)| place);
+    list.into_iter().map(|(_, symbol, value)| (symbol, value)).collect()
+}
+
+/// `λ = 1, α = 0.1`, as markup.
+fn in_words(params: &Params) -> String {
+    let list: Vec<String> =
+        in_order(params).into_iter().map(|(symbol, value)| format!("{symbol} = {}", compact(value))).collect();
+    escape(&list.join(", "))
 }
 
 /// A sentence for captions on generated data; empty for real data.

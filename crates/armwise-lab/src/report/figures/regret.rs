@@ -4,7 +4,7 @@
 //! trivial bound that no algorithm can exceed, and the theorem's bound.
 
 use super::{Figure, TITLES, Z95, angle_of, both, title_of, trials, with_error};
-use crate::report::html::{Cell, Table};
+use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{
     Axis, Error, Ink, LinePanel, Point, Scale, Scene, Series, Tick, WIDE, compact, escape, grid, number, significant,
 };
@@ -93,14 +93,15 @@ fn lines(study: &RegretStudy, line: &RegretLine) -> Vec<Series> {
     trivial.points = over(&study.trivial, "trivial bound");
     let mut measured = super::series_of(&line.algorithm);
     let mut worst = measured.clone();
-    worst.label = "Worst trial".to_owned();
+    "Worst trial".clone_into(&mut worst.label);
     worst.bold = false;
     worst.marker = crate::report::kit::Marker::None;
     worst.dash = &[1.6, 2.8];
     worst.width = 1.4;
     worst.error = Error::None;
     worst.points = over(&line.worst, "worst trial");
-    measured.label = "Mean".to_owned();
+    "Mean".clone_into(&mut measured.label);
+    measured.bold = false;
     measured.error = Error::Band;
     measured.every = study.t.len().div_ceil(8);
     let means: Vec<f64> = line.measured.iter().map(|mean| mean.mean).collect();
@@ -137,21 +138,24 @@ fn caption(study: &RegretStudy) -> String {
             Some(format!("{} {}", title_of(&line.algorithm), significant(bound / mean, 2)))
         })
         .collect();
-    text.push_str(&format!(
-        "By round {} the bound is this many times the mean regret: {}. ",
-        number(last as f64, 0),
-        escape(&parts.join(", "))
-    ));
+    write(
+        &mut text,
+        format_args!(
+            "By round {} the bound is this many times the mean regret: {}. ",
+            number(last as f64, 0),
+            escape(&parts.join(", "))
+        ),
+    );
     let over: usize = study
         .lines
         .iter()
         .map(|line| line.worst.iter().zip(&line.bound).filter(|(worst, bound)| worst > bound).count())
         .sum();
-    text.push_str(&if over == 0 {
-        "No trial exceeds its bound at any point.".to_owned()
+    if over == 0 {
+        text.push_str("No trial exceeds its bound at any point.");
     } else {
-        format!("The worst trial exceeds its bound at {over} of the points drawn.")
-    });
+        write(&mut text, format_args!("The worst trial exceeds its bound at {over} of the points drawn."));
+    }
     if study.lines.iter().all(|line| line.bound.iter().zip(&study.trivial).all(|(bound, trivial)| bound > trivial)) {
         text.push_str(
             " All bounds lie above the trivial one in these rounds: at this size they are true but say nothing yet.",

@@ -2,7 +2,8 @@
 //!
 //! The decision to know: all maps of one problem share their colours, so algorithms can be compared across maps.
 
-use super::{Figure, TITLES, angle_of, both, data_line, generated_note, title_of, trials};
+use super::{Figure, TITLES, angle_of, both, data_line, generated_note, symbol, title_of, trials};
+use crate::report::html::write;
 use crate::report::kit::{Heat, Scene, TITLE, Text, WIDE, compact, escape, grid, heat_key, number, percent};
 use crate::results::{HeatMap, Results};
 
@@ -55,16 +56,11 @@ fn range(maps: &[&HeatMap]) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-/// The parameter as the paper writes it.
-fn symbol(parameter: &str) -> &str {
-    if parameter == "alpha" { "α" } else { parameter }
-}
-
 fn heat_of(map: &HeatMap, range: (f64, f64)) -> Heat {
     Heat {
         title: title_of(&map.algorithm),
         row_title: "λ".to_owned(),
-        column_title: symbol(&map.parameter).to_owned(),
+        column_title: symbol(&map.parameter).1.to_owned(),
         rows: map.lambda.iter().map(|&value| compact(value)).collect(),
         columns: map.values.iter().map(|&value| compact(value)).collect(),
         cells: map.reward.iter().map(|row| row.iter().map(|&value| (value, number(value, 0))).collect()).collect(),
@@ -104,7 +100,10 @@ fn caption(groups: &[Group<'_>]) -> String {
     for group in groups {
         let count = group.maps.iter().map(|map| map.trials).max().unwrap_or(0);
         let parts: Vec<String> = group.maps.iter().filter_map(|map| best(map)).collect();
-        text.push_str(&format!("<b>{}</b> ({}): {}. ", escape(&group.title), trials(count), escape(&parts.join("; "))));
+        write(
+            &mut text,
+            format_args!("<b>{}</b> ({}): {}. ", escape(&group.title), trials(count), escape(&parts.join("; "))),
+        );
         if let Some(data) = group.data {
             text.push_str(generated_note(data).trim_start());
         }
@@ -123,7 +122,7 @@ fn best(map: &HeatMap) -> Option<String> {
         title_of(&map.algorithm),
         number(top, 0),
         compact(map.lambda[row]),
-        symbol(&map.parameter),
+        symbol(&map.parameter).1,
         compact(map.values[column]),
         map.lambda.len() * map.values.len(),
         percent(0.05, 0)

@@ -4,7 +4,7 @@
 //! effect (reward) stand side by side.
 
 use super::{Figure, TITLES, angle_of, both, names_with_ties, series_of_curve, trials};
-use crate::report::html::{Cell, Table};
+use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{Ink, LinePanel, Point, Scale, Scene, Series, WIDE, escape, grid, number, range, rounds_axis};
 use crate::results::{Curve, Results, Touched};
 
@@ -93,15 +93,18 @@ fn caption(studies: &[&Touched]) -> String {
             .iter()
             .filter_map(|curve| Some(format!("{} {}", named(study, curve), number(curve.points.first()?.mean, 1))))
             .collect();
-        text.push_str(&format!(
-            "<b>{}</b> (angle {}, k = {}, {}). Clusters touched in round 1, of {}: {}. ",
-            escape(&sentence(&study.label)),
-            angle_of(study.angle),
-            number(study.k as f64, 0),
-            trials(study.trials),
-            study.clusters,
-            escape(&first.join(", "))
-        ));
+        write(
+            &mut text,
+            format_args!(
+                "<b>{}</b> (angle {}, k = {}, {}). Clusters touched in round 1, of {}: {}. ",
+                escape(&sentence(&study.label)),
+                angle_of(study.angle),
+                number(study.k as f64, 0),
+                trials(study.trials),
+                study.clusters,
+                escape(&first.join(", "))
+            ),
+        );
     }
     text.push_str("Bands are 95% intervals. A policy that spreads its first choice learns about all clusters before the model is next updated; with exactly equal features the tie rule alone can do the spreading.");
     text

@@ -16,6 +16,8 @@ pub(crate) struct Axis {
 /// The area that data are drawn in, and its axes.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
+    /// Where the panel's titles start.
+    pub(crate) edge: f64,
     pub(crate) left: f64,
     pub(crate) top: f64,
     pub(crate) width: f64,
@@ -55,11 +57,10 @@ impl Frame {
 
     /// Draws the grid, the axes, their ticks and names, and the panel's title.
     pub(crate) fn draw(&self, scene: &mut Scene, title: &str) {
-        let edge = self.left - Self::gutter(&self.y.ticks);
         if !title.is_empty() {
-            scene.text(Text::new((edge, self.top - 32.0), title).size(TITLE).bold(true));
+            scene.text(Text::new((self.edge, self.top - 32.0), title).size(TITLE).bold(true));
         }
-        scene.text(Text::new((edge, self.top - 12.0), self.y.title.as_str()).ink(Ink::Muted));
+        scene.text(Text::new((self.edge, self.top - 12.0), self.y.title.as_str()).ink(Ink::Muted));
         for tick in self.y.ticks.iter().filter(|tick| self.y.scale.holds(tick.value)) {
             let y = self.py(tick.value);
             scene.line((self.left, y), (self.right(), y), Paint::stroke(Ink::Grid, 1.0));

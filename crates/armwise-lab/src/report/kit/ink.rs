@@ -4,6 +4,10 @@
 //! bold; the others are cool, dashed and hollow; so the two groups part also without colour. The hues are those of
 //! Okabe and Ito for colour-blind readers, darkened on white and lightened on black until lines stand out 3:1.
 
+#![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
+
+use crate::report::html::write;
+
 /// What a mark is painted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ink {
@@ -182,10 +186,11 @@ pub(crate) fn hex([r, g, b]: Rgb) -> String {
 pub(crate) fn variables(dark: bool) -> String {
     let roles = ROLES.iter().map(|&(name, on_white, on_black)| (name.to_owned(), on_white, on_black));
     let looks = LOOKS.iter().enumerate().map(|(at, look)| (format!("a{at}"), look.light, look.dark));
-    roles
-        .chain(looks)
-        .map(|(name, on_white, on_black)| format!("--{name}:{};", hex(if dark { on_black } else { on_white })))
-        .collect()
+    let mut out = String::new();
+    for (name, on_white, on_black) in roles.chain(looks) {
+        write(&mut out, format_args!("--{name}:{};", hex(if dark { on_black } else { on_white })));
+    }
+    out
 }
 
 #[cfg(test)]

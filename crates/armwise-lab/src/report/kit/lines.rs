@@ -91,13 +91,13 @@ pub(crate) fn margin(series: &[Series]) -> f64 {
 /// error bars do not hide each other.
 pub(crate) fn draw(scene: &mut Scene, frame: &Frame, series: &[Series], dodge: f64) {
     let with_bars = series.iter().filter(|one| one.error == Error::Bars).count();
-    let mut place = 0;
+    let mut place = 0.0;
     let mut ends: Vec<Option<At>> = Vec::new();
     for one in series {
         let mut shift = 0.0;
         if one.error == Error::Bars {
-            shift = dodge * (place as f64 - (with_bars as f64 - 1.0) / 2.0);
-            place += 1;
+            shift = dodge * (place - (with_bars as f64 - 1.0) / 2.0);
+            place += 1.0;
         }
         ends.push(line(scene, frame, one, shift));
     }

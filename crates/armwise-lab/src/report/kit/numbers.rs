@@ -2,6 +2,8 @@
 //!
 //! The decision to know: nothing is ever printed in a locale, so the same results give the same bytes everywhere.
 
+#![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
+
 /// A number with fixed decimals: `11,147.2`.
 pub(crate) fn number(value: f64, decimals: usize) -> String {
     if !value.is_finite() {

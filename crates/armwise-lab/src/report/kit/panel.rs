@@ -3,6 +3,8 @@
 //! The decision to know: a figure is laid out for a given width, once for a page and once for a telephone, where
 //! panels stand below each other instead of shrinking, so type is never smaller than it was set.
 
+#![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
+
 use super::{Axis, Frame, Scale, Scene, Series, TYPE, draw_lines, lines, ticks_linear, ticks_log};
 
 /// The width of figures on a page.
@@ -23,15 +25,16 @@ pub(crate) struct Area {
 /// last row ends.
 pub(crate) fn grid(count: usize, columns: usize, width: f64, top: f64, height: f64) -> (Vec<Area>, f64) {
     const GAP: f64 = 26.0;
+    const BELOW: f64 = 16.0;
     let columns = columns.max(1);
     let each = (width - GAP * (columns - 1) as f64) / columns as f64;
     let areas = (0..count).map(|place| Area {
         left: (place % columns) as f64 * (each + GAP),
-        top: top + (place / columns) as f64 * height,
+        top: top + (place / columns) as f64 * (height + BELOW),
         width: each,
         height,
     });
-    (areas.collect(), top + count.div_ceil(columns) as f64 * height)
+    (areas.collect(), top + (count.div_ceil(columns) as f64 * (height + BELOW) - BELOW).max(0.0))
 }
 
 /// Lines over one horizontal axis.
@@ -53,10 +56,11 @@ impl LinePanel {
         let height = area.height - head - Frame::FOOT;
         let ticks = match self.y {
             Scale::Linear { low, high } => ticks_linear(low, high, (height / 42.0) as usize),
-            Scale::Log { low, high } => ticks_log(low, high, (height / 30.0) as usize),
+            Scale::Log { low, high } => ticks_log(low, high, (height / 30.0) as i32),
         };
         let gutter = Frame::gutter(&ticks);
         let frame = Frame {
+            edge: area.left,
             left: area.left + gutter,
             top: area.top + head,
             width: area.width - gutter - lines::margin(&self.series) - self.dodge,
@@ -121,7 +125,7 @@ mod tests {
     fn panels_fill_the_width_row_by_row() {
         let (areas, end) = grid(3, 2, 760.0, 10.0, 200.0);
         assert!((areas[1].left + areas[1].width - 760.0).abs() < 1e-9);
-        assert!((areas[2].left, areas[2].top) == (0.0, 210.0) && (end - 410.0).abs() < 1e-9);
+        assert!((areas[2].left, areas[2].top) == (0.0, 226.0) && (end - 426.0).abs() < 1e-9);
     }
 
     #[test]

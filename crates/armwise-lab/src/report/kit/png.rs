@@ -3,7 +3,9 @@
 //! The decision to know: a rasteriser and a font reader, and no SVG interpreter: the scene is drawn directly, which
 //! takes less than half the time to build. Drawing is on one thread with fixed arithmetic, so the bytes repeat.
 
-use super::scene::{At, Mark};
+#![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
+
+use super::scene::{At, MARGIN, Mark};
 use super::{Anchor, Ink, Paint, Scene, Shape, Text, font};
 use tiny_skia::{
     Color, FillRule, LineJoin, Paint as Brush, Path, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform,
@@ -15,7 +17,7 @@ const ZOOM: f32 = 2.0;
 
 /// The picture as the bytes of a PNG file.
 pub(crate) fn png(scene: &Scene) -> Vec<u8> {
-    let pixels = |length: f64| ((length * f64::from(ZOOM)).ceil() as u32).max(1);
+    let pixels = |length: f64| (((length + 2.0 * MARGIN) * f64::from(ZOOM)).ceil() as u32).max(1);
     let mut pixmap = Pixmap::new(pixels(scene.width), pixels(scene.height)).expect("a picture has a size above zero");
     pixmap.fill(Color::WHITE);
     for mark in &scene.marks {
@@ -25,6 +27,11 @@ pub(crate) fn png(scene: &Scene) -> Vec<u8> {
         }
     }
     pixmap.encode_png().expect("encoding to memory cannot fail")
+}
+
+/// From the scene to the file.
+fn zoom() -> Transform {
+    Transform::from_scale(ZOOM, ZOOM).pre_translate(MARGIN as f32, MARGIN as f32)
 }
 
 fn brush(ink: Ink, opacity: f64) -> Brush<'static> {
@@ -37,7 +44,7 @@ fn brush(ink: Ink, opacity: f64) -> Brush<'static> {
 
 fn draw_shape(pixmap: &mut Pixmap, shape: &Shape, paint: &Paint) {
     let Some(path) = outline(shape) else { return };
-    let zoom = Transform::from_scale(ZOOM, ZOOM);
+    let zoom = zoom();
     if let Some(ink) = paint.fill {
         pixmap.fill_path(&path, &brush(ink, paint.opacity), FillRule::Winding, zoom, None);
     }
@@ -83,7 +90,7 @@ fn follow(path: &mut PathBuilder, points: &[At]) {
 
 fn draw_text(pixmap: &mut Pixmap, text: &Text) {
     let face = font::face(text.bold);
-    let width = font::width(&text.text, text.size, text.bold);
+    let width = font::width(&text.line, text.size, text.bold);
     let shift = match text.anchor {
         Anchor::Start => 0.0,
         Anchor::Middle => width / 2.0,
@@ -91,12 +98,12 @@ fn draw_text(pixmap: &mut Pixmap, text: &Text) {
     };
     let scale = text.size / f64::from(face.units_per_em());
     let mut pen = Pen { path: PathBuilder::new(), x: text.at.0 - shift, y: text.at.1, scale };
-    for letter in text.text.chars() {
+    for letter in text.line.chars() {
         face.outline_glyph(font::glyph(face, letter), &mut pen);
         pen.x += font::advance(face, letter) * scale;
     }
     if let Some(path) = pen.path.finish() {
-        let zoom = Transform::from_scale(ZOOM, ZOOM);
+        let zoom = zoom();
         pixmap.fill_path(&path, &brush(text.ink, 1.0), FillRule::Winding, zoom, None);
     }
 }

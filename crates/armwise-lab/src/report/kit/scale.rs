@@ -3,6 +3,8 @@
 //! The decision to know: ticks step by 1, 2, 2.5 or 5 times a power of ten, and the axis ends where the data end plus a
 //! margin, not at the next tick, so that no room is wasted.
 
+#![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
+
 use super::numbers::number;
 
 /// From values to the unit interval.
@@ -62,19 +64,20 @@ pub(crate) fn ticks_linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
         .collect()
 }
 
-/// Ticks at powers of ten between two values; every second or third one where they would be many.
-pub(crate) fn ticks_log(low: f64, high: f64, most: usize) -> Vec<Tick> {
+/// Ticks at powers of ten between two values, written out unless they exceed 100,000; every second or third one where they would be many.
+pub(crate) fn ticks_log(low: f64, high: f64, most: i32) -> Vec<Tick> {
     let first = (low.log10() - 1e-9).ceil() as i32;
     let last = (high.log10() + 1e-9).floor() as i32;
-    let every = 1 + (last - first).max(0) / most.max(1) as i32;
+    let every = 1 + (last - first).max(0) / most.max(1);
+    let plain = last <= 5;
     (first..=last)
         .filter(|power| (power - first) % every == 0)
-        .map(|power| Tick { value: 10f64.powi(power), label: power_label(power) })
+        .map(|power| Tick { value: 10f64.powi(power), label: power_label(power, plain) })
         .collect()
 }
 
-fn power_label(power: i32) -> String {
-    if (-3..=5).contains(&power) {
+fn power_label(power: i32, plain: bool) -> String {
+    if plain && power >= -3 || (0..=1).contains(&power) {
         number(10f64.powi(power), (-power).max(0) as usize)
     } else {
         let digits: String = power
@@ -119,7 +122,7 @@ mod tests {
     #[test]
     fn log_ticks_are_powers_of_ten() {
         assert_eq!(labels(&ticks_log(5.0, 2e4, 6)), ["10", "100", "1,000", "10,000"]);
-        assert_eq!(labels(&ticks_log(1e5, 2e7, 6)), ["100,000", "10⁶", "10⁷"]);
+        assert_eq!(labels(&ticks_log(1e5, 2e7, 6)), ["10⁵", "10⁶", "10⁷"]);
     }
 
     #[test]

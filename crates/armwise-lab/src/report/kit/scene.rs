@@ -5,6 +5,9 @@
 
 use super::Ink;
 
+/// The margin around a picture in a file of its own; in a page the page has one.
+pub(super) const MARGIN: f64 = 16.0;
+
 /// A point in pixels.
 pub(crate) type At = (f64, f64);
 
@@ -91,7 +94,7 @@ pub(crate) enum Anchor {
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) at: At,
-    pub(crate) text: String,
+    pub(crate) line: String,
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) ink: Ink,
@@ -100,8 +103,8 @@ pub(crate) struct Text {
 
 impl Text {
     /// Running text that starts at the position.
-    pub(crate) fn new(at: At, text: impl Into<String>) -> Self {
-        Self { at, text: text.into(), size: super::TYPE, anchor: Anchor::Start, ink: Ink::Text, bold: false }
+    pub(crate) fn new(at: At, line: impl Into<String>) -> Self {
+        Self { at, line: line.into(), size: super::TYPE, anchor: Anchor::Start, ink: Ink::Text, bold: false }
     }
 
     pub(crate) fn anchor(self, anchor: Anchor) -> Self {

@@ -5,9 +5,9 @@
 //! searched, copied and read aloud.
 
 use super::ink::hex;
-use super::scene::{At, Mark};
+use super::scene::{At, MARGIN, Mark};
 use super::{Anchor, Ink, Paint, Scene, Shape, Text};
-use std::fmt::Write as _;
+use crate::report::html::write;
 
 /// The families a reader may have, the one that was measured with first.
 const FAMILY: &str = "'Noto Sans',Inter,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
@@ -49,11 +49,16 @@ pub(crate) fn inline(scene: &Scene, class: &str, alt: &str) -> String {
 
 /// The picture as a file of its own, on white.
 pub(crate) fn standalone(scene: &Scene, title: &str, alt: &str) -> String {
-    let (width, height) = (short(scene.width), short(scene.height));
-    let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" font-family=\"{FAMILY}\">\n<title>{}</title>\n<desc>{}</desc>\n<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
-        escape(title),
-        escape(alt)
+    let (width, height) = (short(scene.width + 2.0 * MARGIN), short(scene.height + 2.0 * MARGIN));
+    let edge = short(-MARGIN);
+    let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"".to_owned();
+    write(&mut out, format_args!(" viewBox=\"{edge} {edge} {width} {height}\" width=\"{width}\" height=\"{height}\""));
+    write(&mut out, format_args!(" role=\"img\" font-family=\"{FAMILY}\">\n<title>{}</title>\n", escape(title)));
+    write(&mut out, format_args!("<desc>{}</desc>\n", escape(alt)));
+    let ground = hex(Ink::Paper.light());
+    write(
+        &mut out,
+        format_args!("<rect x=\"{edge}\" y=\"{edge}\" width=\"{width}\" height=\"{height}\" fill=\"{ground}\"/>\n"),
     );
     Writer { out: &mut out, variables: false }.marks(scene);
     out.push_str("</svg>\n");
@@ -77,7 +82,7 @@ impl Writer<'_> {
     }
 
     fn push(&mut self, text: std::fmt::Arguments<'_>) {
-        self.out.write_fmt(text).expect("writing to a string cannot fail");
+        write(self.out, text);
     }
 
     fn colour(&mut self, property: &str, ink: Ink) {
@@ -108,8 +113,11 @@ impl Writer<'_> {
             }
             // One path of points without length under round caps: thousands of dots in few bytes.
             Shape::Dots { at, r } => {
-                let dots: String = at.iter().map(|&(x, y)| format!("M{} {}h0", short(x), short(y))).collect();
-                self.push(format_args!("<path d=\"{dots}\" fill=\"none\" stroke-linecap=\"round\""));
+                self.out.push_str("<path d=\"");
+                for &(x, y) in at {
+                    self.push(format_args!("M{} {}h0", short(x), short(y)));
+                }
+                self.out.push_str("\" fill=\"none\" stroke-linecap=\"round\"");
                 self.push(format_args!(" stroke-width=\"{}\"", short(2.0 * r)));
                 "path"
             }
@@ -158,7 +166,7 @@ impl Writer<'_> {
         if text.bold {
             self.out.push_str(" font-weight=\"700\"");
         }
-        self.push(format_args!(">{}</text>", escape(&text.text)));
+        self.push(format_args!(">{}</text>", escape(&text.line)));
     }
 }
 

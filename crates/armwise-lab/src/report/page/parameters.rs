@@ -3,7 +3,7 @@
 //! The decision to know: one table per problem with a column per setting of the problem, fresh protocol first; a
 //! parameter at an end of the grid is marked, since the best value may lie beyond.
 
-use crate::report::figures::{title_of, tuned, under};
+use crate::report::figures::{in_order, title_of, tuned, under};
 use crate::report::html::{Cell, Table};
 use crate::report::kit::{Ink, Marker, Paint, Scene, Shape, compact, escape, inline, look};
 use crate::results::{Comparison, Params, Protocol, Results};
@@ -64,21 +64,23 @@ pub(super) fn html(results: &Results) -> String {
     if out.is_empty() {
         return "<p class=\"absent\">No parameters were chosen in this run.</p>\n".to_owned();
     }
+    let note = "An asterisk marks a value at an end of the grid, beyond which a better one may lie.";
     format!(
-        "<p>Chosen from the grid, fresh trials by their tuning trials. An asterisk marks a value at an end of the grid, beyond which a better one may lie.</p>\n<details open><summary>Chosen parameters</summary>\n{out}</details>\n"
+        "<p>Protocol fresh chooses on tuning trials of its own, protocol paper on the evaluated trials. {note}</p>\n{out}"
     )
 }
 
 fn table(caption: &str, columns: &[(String, &Comparison)], grid: &[f64]) -> String {
     let Some((_, first)) = columns.first() else { return String::new() };
-    let mut head = vec![Cell::text("Algorithm")];
+    let mut head = vec![Cell::text("Algorithm"), Cell::text("Parameters")];
     head.extend(columns.iter().map(|(label, _)| Cell::text(label)));
-    head.push(Cell::number("Settings"));
+    head.push(Cell::number("Settings tried"));
     let rows = first.algorithms.iter().filter(|one| !one.params.is_empty()).map(|one| {
-        let mut row = vec![Cell::html(swatch(&one.algorithm))];
+        let names: Vec<&str> = in_order(&one.params).into_iter().map(|(symbol, _)| symbol).collect();
+        let mut row = vec![Cell::html(swatch(&one.algorithm)), Cell::text(&names.join(", "))];
         row.extend(columns.iter().map(|(_, comparison)| {
-            let params = tuned(comparison, &one.algorithm).map(|tuned| in_words(&tuned.params, grid));
-            Cell::text(&params.unwrap_or_else(|| "–".to_owned()))
+            let values = tuned(comparison, &one.algorithm).map(|tuned| values(&tuned.params, grid));
+            Cell::text(&values.unwrap_or_else(|| "–".to_owned())).class("p")
         }));
         row.push(Cell::number(&one.settings.to_string()));
         row
@@ -86,22 +88,13 @@ fn table(caption: &str, columns: &[(String, &Comparison)], grid: &[f64]) -> Stri
     Table { caption: escape(caption), head, rows: rows.collect() }.html("plain")
 }
 
-/// `λ = 1, α = 0.1*`.
-fn in_words(params: &Params, grid: &[f64]) -> String {
+/// `1, 0.1*`: the values in the order of their names, those at an end of the grid with an asterisk.
+fn values(params: &Params, grid: &[f64]) -> String {
     let low = grid.iter().copied().fold(f64::INFINITY, f64::min);
     let high = grid.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let at_end = |value: f64| value <= low * (1.0 + 1e-9) || value >= high * (1.0 - 1e-9);
-    let one = |(name, &value): (&String, &f64)| {
-        let symbol = match name.as_str() {
-            "lambda" => "λ",
-            "alpha" => "α",
-            "lambda2" => "λ²",
-            "sigma2" => "σ²",
-            other => other,
-        };
-        format!("{symbol} = {}{}", compact(value), if at_end(value) { "*" } else { "" })
-    };
-    params.iter().map(one).collect::<Vec<_>>().join(", ")
+    let one = |(_, value): (&str, f64)| format!("{}{}", compact(value), if at_end(value) { "*" } else { "" });
+    in_order(params).into_iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -111,6 +104,6 @@ mod tests {
     #[test]
     fn a_value_at_an_end_of_the_grid_is_marked() {
         let params: Params = [("lambda".to_owned(), 1.0), ("alpha".to_owned(), 0.01)].into();
-        assert_eq!(in_words(&params, &[0.01, 1.0, 100.0]), "α = 0.01*, λ = 1");
+        assert_eq!(values(&params, &[0.01, 1.0, 100.0]), "1, 0.01*");
     }
 }

@@ -55,7 +55,7 @@ fn rounds(results: &Results) -> String {
     let run = &results.run;
     let mut text = number(run.rounds as f64, 0);
     if run.rounds_kept > 0 {
-        text.push_str(&format!(", and {} kept from an interrupted run", number(run.rounds_kept as f64, 0)));
+        write(&mut text, format_args!(", and {} kept from an interrupted run", number(run.rounds_kept as f64, 0)));
     }
     let speeds: Vec<String> = run
         .rounds_per_second
@@ -63,7 +63,7 @@ fn rounds(results: &Results) -> String {
         .map(|(problem, speed)| format!("{} rounds/s {problem}", number(*speed, 0)))
         .collect();
     if !speeds.is_empty() {
-        text.push_str(&format!(" ({})", speeds.join(", ")));
+        write(&mut text, format_args!(" ({})", speeds.join(", ")));
     }
     text
 }
@@ -180,12 +180,12 @@ pub(super) fn again(results: &Results) -> String {
         _ => {}
     }
     if let Some(promotions) = results.promotions.as_ref().filter(|promotions| !promotions.data.generated) {
-        command.push_str(&format!(" --ratings {}", promotions.data.label));
+        write(&mut command, format_args!(" --ratings {}", promotions.data.label));
     }
     if results.run.scale == Scale::Quick {
         command.push_str(" --quick");
     }
-    command.push_str(&format!(" --seed {}", results.run.seed));
+    write(&mut command, format_args!(" --seed {}", results.run.seed));
     format!(
         "<pre><code>{}</code></pre>\n<p>The same version, seed and data give the same numbers on any number of threads. All numbers of this page, and more, are in <a href=\"results.json\">results.json</a> beside it.</p>\n",
         escape(&command)

@@ -63,7 +63,7 @@ fn rewards(promotions: &Promotions, reading: &Reading) -> String {
             let mut cells: Vec<Cell> = SEVEN
                 .iter()
                 .map(|name| {
-                    row.published.get(*name).map_or_else(none, |&value| strong(number(value, 1), value >= best))
+                    row.published.get(*name).map_or_else(none, |&value| strong(&number(value, 1), value >= best))
                 })
                 .collect();
             cells.extend([none(), none()]);
@@ -73,7 +73,9 @@ fn rewards(promotions: &Promotions, reading: &Reading) -> String {
             if let Some(comparison) = under(&row.comparisons, protocol) {
                 let count = comparison.algorithms.iter().map(|tuned| tuned.trials).max().unwrap_or(0);
                 let name = if protocol == Protocol::Paper { "paper" } else { "fresh" };
-                line(&format!("ours, {name}, {}", trials(count)), ours(comparison), "src");
+                let elsewhere = protocol == Protocol::Fresh && row.tuned_on != "this reading";
+                let tuned_on = if elsewhere { format!("; tuned on {}", row.tuned_on) } else { String::new() };
+                line(&format!("ours, {name}, {}{tuned_on}", trials(count)), ours(comparison), "src");
             }
         }
     }
@@ -96,8 +98,8 @@ fn none() -> Cell {
     Cell::number("–")
 }
 
-fn strong(text: String, best: bool) -> Cell {
-    let text = escape(&text);
+fn strong(text: &str, best: bool) -> Cell {
+    let text = escape(text);
     Cell::html(if best { format!("<strong>{text}</strong>") } else { text }).class("n")
 }
 
@@ -116,60 +118,49 @@ fn ours(comparison: &Comparison) -> Vec<Cell> {
     cells
 }
 
+/// A row per reading and k, three columns per pair: published, and ours under the two protocols.
 fn ratios(promotions: &Promotions) -> String {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for ratio in promotions.tables.iter().flat_map(|reading| &reading.rows).flat_map(|row| &row.ratios) {
+        if !pairs.contains(&(ratio.a.as_str(), ratio.b.as_str())) {
+            pairs.push((&ratio.a, &ratio.b));
+        }
+    }
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let mut head = vec![Cell::text("Problem"), Cell::text("Reading")];
+    for (a, b) in &pairs {
+        let pair = format!("{} / {}", name_of(a), name_of(b));
+        head.push(Cell::html(format!("{pair}<br>published")).class("n"));
+        head.push(Cell::number("ours, paper"));
+        head.push(Cell::number("ours, fresh"));
+    }
     let mut rows = Vec::new();
     for reading in &promotions.tables {
         for row in &reading.rows {
-            for ratio in &row.ratios {
-                let name = format!("{} / {}", title_of(&ratio.a), title_of(&ratio.b));
-                rows.push(vec![
-                    Cell::text(&name),
-                    Cell::text(&reading.reading),
-                    Cell::number(&row.k.to_string()),
-                    Cell::number(&ratio.published.map_or("–".to_owned(), |value| number(value, 3))),
-                    ratio.paper.map_or_else(none, interval),
-                    interval(ratio.fresh),
-                    Cell::text(side(ratio.fresh)),
-                ]);
+            let mut cells = vec![Cell::text(&format!("k = {}", row.k)), Cell::text(&reading.reading)];
+            for (a, b) in &pairs {
+                let ratio = row.ratios.iter().find(|ratio| ratio.a == *a && ratio.b == *b);
+                let published = ratio.and_then(|ratio| ratio.published);
+                cells.push(published.map_or_else(none, |value| Cell::number(&number(value, 3))));
+                cells.push(ratio.and_then(|ratio| ratio.paper).map_or_else(none, interval));
+                cells.push(ratio.map_or_else(none, |ratio| interval(ratio.fresh)));
             }
+            rows.push(cells);
         }
     }
-    if rows.is_empty() {
-        return String::new();
-    }
-    let head = vec![
-        Cell::text("Ratio of cumulative rewards"),
-        Cell::text("Reading"),
-        Cell::number("k"),
-        Cell::number("Published"),
-        Cell::number("Ours, paper"),
-        Cell::number("Ours, fresh"),
-        Cell::text("Fresh interval"),
-    ];
     let flag = if promotions.data.generated { " <strong class=\"flag\">Ours: generated ratings.</strong>" } else { "" };
     let caption = format!(
-        "Arm-wise over existing: ratios with 95% intervals from paired trials. Intervals under the paper’s protocol do not know that the best of many settings was taken.{flag}"
+        "Arm-wise over existing: ratios of cumulative rewards with 95% intervals from paired trials; bold where the interval does not contain 1. Intervals under the paper’s protocol do not know that the best of many settings was taken.{flag}"
     );
     Table { caption, head, rows }.html("plain")
 }
 
 fn interval(interval: Interval) -> Cell {
-    Cell::html(format!(
-        "{}<small>{} to {}</small>",
-        number(interval.value, 3),
-        number(interval.low, 3),
-        number(interval.high, 3)
-    ))
-    .class("n")
-}
-
-/// Which side of 1 the interval lies on.
-fn side(interval: Interval) -> &'static str {
-    if interval.low > 1.0 {
-        "above 1"
-    } else if interval.high < 1.0 {
-        "below 1"
-    } else {
-        "holds 1"
-    }
+    let value = number(interval.value, 3);
+    let decided = interval.low > 1.0 || interval.high < 1.0;
+    let value = if decided { format!("<strong>{value}</strong>") } else { value };
+    let ends = format!("{} to {}", number(interval.low, 3), number(interval.high, 3));
+    Cell::html(format!("{value}<small>{ends}</small>")).class("n")
 }

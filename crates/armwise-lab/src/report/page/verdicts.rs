@@ -19,13 +19,14 @@ pub(super) fn summary(results: &Results) -> String {
     if results.verdicts.is_empty() {
         return String::new();
     }
+    let say = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
     let count = |outcome: Outcome| results.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
     format!(
-        "<p class=\"summary\"><a href=\"#verdicts\">Of {} claims of the paper, <strong>{} hold</strong>, <strong>{} do not hold</strong> and <strong>{} are not decided</strong> by this data.</a></p>\n",
+        "<p class=\"summary\"><a href=\"#verdicts\">Of {} claims of the paper, <strong>{}</strong>, <strong>{}</strong> and <strong>{}</strong> by this data.</a></p>\n",
         results.verdicts.len(),
-        count(Outcome::Holds),
-        count(Outcome::DoesNotHold),
-        count(Outcome::NotDecided)
+        say(count(Outcome::Holds), "holds", "hold"),
+        say(count(Outcome::DoesNotHold), "does not hold", "do not hold"),
+        say(count(Outcome::NotDecided), "is not decided", "are not decided")
     )
 }
 
