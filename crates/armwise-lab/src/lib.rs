@@ -13,12 +13,14 @@
 //! | [`session`] | many trials on many threads, what was finished kept on disk |
 //! | [`reproduce`] | the paper's evaluation |
 //! | [`simulate`] | a user's own study, from TOML |
+//! | [`report`] | the page, the figures and the tables, from results |
 //! | [`results`] | the numbers behind every figure, the table and the verdicts |
 
 pub mod data;
 mod error;
 pub mod grid;
 pub mod play;
+pub mod report;
 pub mod reproduce;
 pub mod results;
 pub mod session;

@@ -34,6 +34,23 @@ struct BlockScorer<'p> {
     draws: Draws,
 }
 
+/// What one task scores. A type of its own, because a closure given to `dispatch` need not be inlined, and then its
+/// body is compiled for the smallest instruction set.
+struct Task<'t, 'p, 'a> {
+    scorer: &'t Scorer<'p>,
+    part: &'t Arms<'a>,
+    out: &'t mut [f64],
+}
+
+impl pulp::WithSimd for Task<'_, '_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        self.scorer.score_part(self.part, self.out);
+    }
+}
+
 /// An arm's score and where it comes from.
 pub(crate) struct Explanation {
     pub(crate) mean: f64,
@@ -74,7 +91,7 @@ impl<'p> Scorer<'p> {
         let bad = scores.par_chunks_mut(ROWS_PER_TASK * blocks).enumerate().find_map_first(|(task, out)| {
             let first = task * ROWS_PER_TASK;
             let part = arms.slice(first..first + out.len() / blocks);
-            pulp::Arch::new().dispatch(|| self.score_part(&part, out));
+            pulp::Arch::new().dispatch(Task { scorer: self, part: &part, out: &mut *out });
             let place = out.iter().position(|score| !score.is_finite())?;
             Some(blame(arms, first + place / blocks, place % blocks, out[place]))
         });

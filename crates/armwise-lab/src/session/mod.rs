@@ -103,7 +103,8 @@ impl<'a> Session<'a> {
         let units: Vec<Unit> = jobs.iter().enumerate().flat_map(|(number, job)| cut(number, job)).collect();
         let cost = |unit: &Unit| {
             let job = &jobs[unit.job];
-            unit.trials.len() as f64 * job.settings[unit.settings.clone()].iter().map(|s| cost(job.world, s)).sum::<f64>()
+            unit.trials.len() as f64
+                * job.settings[unit.settings.clone()].iter().map(|s| cost(job.world, s)).sum::<f64>()
         };
         // Progress counts in thousandths of a unit's worth, so that the time left is about right.
         let ticks = |unit: &Unit| (cost(unit) / UNIT * 1000.0) as u64 + 1;
@@ -170,7 +171,11 @@ fn cut(number: usize, job: &Job<'_>) -> Vec<Unit> {
     let trials = starts.map(|start| start..(start + together).min(job.trials.len()));
     trials
         .flat_map(|trials| {
-            settings.iter().map(move |settings| Unit { job: number, trials: trials.clone(), settings: settings.clone() })
+            settings.iter().map(move |settings| Unit {
+                job: number,
+                trials: trials.clone(),
+                settings: settings.clone(),
+            })
         })
         .collect()
 }

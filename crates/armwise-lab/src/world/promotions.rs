@@ -157,7 +157,9 @@ impl World for Promotions<'_> {
         let Self { splits, reading, k, n, rounds, seed, .. } = self;
         let movies: Vec<&[u32]> = splits.iter().map(Customers::movies).collect();
         let (print, features) = (splits[0].fingerprint(), splits[0].features().variant());
-        format!("promotions {print:016x} {features} seed={seed} movies={movies:?} {reading} k={k} n={n} rounds={rounds}")
+        format!(
+            "promotions {print:016x} {features} seed={seed} movies={movies:?} {reading} k={k} n={n} rounds={rounds}"
+        )
     }
 
     fn open(&self, trial: Trial) -> Box<dyn Game + '_> {
@@ -255,6 +257,9 @@ mod tests {
     fn more_customers_than_users_are_drawn_with_replacement() {
         let splits = customers();
         let world = Promotions::new(&splits, 7, Reading::Independent, 3, 1000, 5).unwrap();
-        assert_eq!((world.sampling(), world.customers(Trial { seed: 1, number: 0 }, 1).len()), ("with replacement", 1000));
+        assert_eq!(
+            (world.sampling(), world.customers(Trial { seed: 1, number: 0 }, 1).len()),
+            ("with replacement", 1000)
+        );
     }
 }
