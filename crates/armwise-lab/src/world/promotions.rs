@@ -116,6 +116,7 @@ impl<'c> Promotions<'c> {
         let users = self.splits[0].users();
         let draws = trial.round(t).draws(0, streams::CUSTOMERS);
         if self.n > users {
+            #[expect(clippy::cast_sign_loss, reason = "a uniform number is not negative")]
             return (0..self.n as u64).map(|row| (draws.uniform(row) * users as f64) as u32).collect();
         }
         let mut keys: Vec<(u64, u32)> = (0..users as u32).map(|user| (draws.bits(u64::from(user)), user)).collect();
