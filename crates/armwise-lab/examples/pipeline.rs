@@ -48,14 +48,8 @@ fn main() -> Result<(), armwise_lab::Error> {
         lap(variant.name(), start);
         let mut lengths: Vec<f64> = (0..features.users()).map(|user| length(features.factors(user))).collect();
         lengths.sort_by(f64::total_cmp);
-        let at = |share: f64| lengths[(share * (lengths.len() - 1) as f64) as usize];
-        println!(
-            "length of factors: {:.4} (10%) {:.4} (50%) {:.4} (90%) {:.4} (99%)",
-            at(0.1),
-            at(0.5),
-            at(0.9),
-            at(0.99)
-        );
+        let at = |share: usize| lengths[share * (lengths.len() - 1) / 100];
+        println!("length of factors: {:.4} (10%) {:.4} (50%) {:.4} (90%) {:.4} (99%)", at(10), at(50), at(90), at(99));
         let start = Instant::now();
         let cosines = Cosines::new(&features, 10_000, 20, 1);
         lap("cosines", start);

@@ -17,7 +17,7 @@ use crate::{Error, streams};
 /// The penalty per rating.
 pub(crate) const PENALTY: f64 = 0.05;
 /// How often users and movies are solved for.
-pub(crate) const SWEEPS: usize = 8;
+pub(crate) const SWEEPS: usize = 5;
 
 /// The factors of observed ratings.
 ///

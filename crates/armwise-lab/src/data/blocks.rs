@@ -52,10 +52,11 @@ mod tests {
 
     #[test]
     fn agrees_with_the_dense_product() {
-        let table: Vec<Vec<u8>> =
-            (0..150).map(|row| (0..20).map(|column| ((row * 7 + column * 5) % 13).min(10) as u8).collect()).collect();
+        let table: Vec<Vec<u8>> = (0..150)
+            .map(|row| (0..20).map(|column| ((row * 7 + column * 5) % 13u32).min(10) as u8).collect())
+            .collect();
         let dense: Block =
-            (0..20).map(|row| std::array::from_fn(|column| f64::from(row * 3 - column as i32))).collect();
+            (0..20).map(|row| std::array::from_fn(|column| f64::from(row * 3) - column as f64)).collect();
         for (row, product) in product(&of_table(&table), &dense).iter().enumerate() {
             for (column, found) in product.iter().enumerate() {
                 let expected: f64 = (0..20).map(|n| f64::from(table[row][n]) / 2.0 * dense[n][column]).sum();

@@ -112,7 +112,7 @@ mod tests {
                 let (x, y) = (features.factors(i), features.factors(j));
                 let dot: f64 = x.iter().zip(y).map(|(x, y)| x * y).sum();
                 let edge = 20.0 * (dot / (length(x) * length(y)) + 1.0);
-                expected[(0..40).rev().find(|bin| f64::from(*bin) <= edge).unwrap_or(0) as usize] += 1;
+                expected[(0..40).rev().find(|bin| *bin as f64 <= edge).unwrap_or(0)] += 1;
             }
         }
         assert_eq!((cosines.users, cosines.without_direction, cosines.pairs()), (900, 0, 900 * 899 / 2));

@@ -1,9 +1,9 @@
 //! Users' vectors as features x of d = 51 numbers: 50 factors and a bias element, with |x| <= 1.
 //!
-//! The decision to know: the bias element is 0.7071, a hair under sqrt(1/2), for every user, and the factors get what
+//! The decision to know: the bias element is 0.707, a hair under sqrt(1/2), for every user, and the factors get what
 //! is left of the unit ball. In `svd` and `als` one constant factor does it for all users, as the paper has it: the
-//! longest vector gets length 0.7071 and all ratios of lengths are kept. In the normalised variants each user's
-//! vector gets length 0.7071, so only its direction counts. With the bias inside the constant factor instead, the
+//! longest vector gets length 0.707 and all ratios of lengths are kept. In the normalised variants each user's
+//! vector gets length 0.707, so only its direction counts. With the bias inside the constant factor instead, the
 //! factors of most users would be a hundredth of the bias, too short to learn from in 20 rounds.
 
 use std::{fmt, str::FromStr};
@@ -14,7 +14,7 @@ use super::{als, als::Als, split::Split, svd::Svd};
 use crate::Error;
 
 /// The bias element, and the length given to the factors.
-const SHARE: f64 = 0.7071;
+const SHARE: f64 = 0.707;
 
 /// How users' vectors are made from the training ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -18,9 +18,11 @@ const TOPICS: usize = 32;
 /// Spread of the logarithm of a movie's popularity; ml-20m's counts have a tail like this.
 const POPULARITY: f64 = 1.7;
 /// Spread of the logarithm of a movie's weight in a topic.
-const TOPICALITY: f64 = 1.3;
+const TOPICALITY: f64 = 1.5;
 /// Spread of the logarithm of a user's interest in a topic.
 const INTEREST: f64 = 1.6;
+/// The n-th topic is of interest in proportion to n^-0.7, so singular values fall gradually, as those of MovieLens do.
+const FASHION: f64 = -0.7;
 /// Spread of the logarithm of a user's activity.
 const ACTIVITY: f64 = 1.2;
 /// MovieLens keeps users with at least this many ratings.
@@ -168,7 +170,8 @@ fn interests(round: Round, user: usize) -> [f64; TOPICS] {
     let mut running = [0.0; TOPICS];
     let mut sum = 0.0;
     for (n, running) in running.iter_mut().enumerate() {
-        sum += libm::exp(INTEREST * draws.normal((user * TOPICS + n) as u64));
+        let usual = libm::pow((n + 1) as f64, FASHION);
+        sum += usual * libm::exp(INTEREST * draws.normal((user * TOPICS + n) as u64));
         *running = sum;
     }
     running.map(|part| part / sum)
@@ -221,8 +224,11 @@ mod tests {
         let ratings = SMALL.ratings(1).unwrap();
         let holders = |mut counts: Vec<usize>| {
             counts.sort_unstable_by(|a, b| b.cmp(a));
-            let mut left = ratings.len() / 2;
-            counts.iter().take_while(|count| std::mem::replace(&mut left, left.saturating_sub(**count)) > 0).count()
+            let running = counts.iter().scan(0, |sum, count| {
+                *sum += count;
+                Some(*sum)
+            });
+            running.take_while(|sum| *sum < ratings.len() / 2).count()
         };
         let activity = (0..3_000).map(|user| ratings.matrix().row(user).0.len()).collect();
         let popularity = ratings.raters().iter().map(|count| *count as usize).collect();

@@ -15,7 +15,7 @@ pub(crate) struct Format {
 }
 
 /// What is wrong with a line.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault<'a> {
     /// It is not made of the expected columns.
     Malformed(&'static str),

@@ -131,13 +131,13 @@ fn number(mut lines: Lines, source: Source, place: &str) -> Result<Ratings, Erro
     let user_ids = renumber(&mut lines.users);
     let movie_ids = renumber(&mut lines.movies);
     let matrix = Sparse::from_entries(user_ids.len(), movie_ids.len(), &lines.users, &lines.movies, &lines.halves);
-    for user in 0..user_ids.len() {
+    for (user, &user_id) in user_ids.iter().enumerate() {
         if let Some(pair) = matrix.row(user).0.windows(2).find(|pair| pair[0] == pair[1]) {
             let movie = pair[0];
             let same = |at: &usize| lines.users[*at] as usize == user && lines.movies[*at] == movie;
             let mut twice = (0..lines.users.len()).filter(same).map(|at| lines.line(at));
             let (first, second) = (twice.next().unwrap_or(0), twice.next().unwrap_or(0));
-            let (user, movie) = (user_ids[user], movie_ids[movie as usize]);
+            let (user, movie) = (user_id, movie_ids[movie as usize]);
             return Err(Error::RatedTwice { place: place.to_owned(), first, second, user, movie });
         }
     }
@@ -165,7 +165,8 @@ mod tests {
         let b = parsed("3::30::0.5::9\n7::20::1::9\n7::30::4.5::9\n\n").unwrap();
         assert_eq!((a.users(), a.movies(), a.len()), (2, 2, 3));
         assert_eq!((a.user_ids(), a.movie_ids()), (&[3, 7][..], &[20, 30][..]));
-        assert_eq!([a.rating(0, 0), a.rating(0, 1), a.rating(1, 0), a.rating(1, 1)], [0.0, 0.5, 1.0, 4.5]);
+        assert_eq!([(0, 0), (0, 1), (1, 0), (1, 1)].map(|(user, movie)| a.matrix().get(user, movie)), [0, 1, 2, 9]);
+        assert!((a.rating(1, 1) - 4.5).abs() < f64::EPSILON);
         assert_eq!(a.raters(), [1, 2]);
         assert_eq!(a.fingerprint(), b.fingerprint());
         let other = parsed("3::30::1.0::9\n7::20::1::9\n7::30::4.5::9").unwrap();

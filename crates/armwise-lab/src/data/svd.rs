@@ -116,7 +116,7 @@ fn lanczos(tall: &Sparse, flat: &Sparse, rank: usize, seed: u64) -> Result<Ritz,
             let what = format!("residual {residual:.1e} of {TOLERANCE:.0e} after {known} basis vectors");
             return Err(Error::Numerical { method: "svd", what });
         }
-        next_check = known + known / 4;
+        next_check = known + known / 8;
     }
 }
 

@@ -114,10 +114,7 @@ mod tests {
             clusters: Vec::new(),
         };
         (0..3)
-            .map(|trial| Sample {
-                best: vec![0.0],
-                played: (0..grid.runs.len()).map(|run| played(run, trial)).collect(),
-            })
+            .map(|trial| Sample { best: vec![0.0], played: (0..grid.runs.len()).map(|run| played(run, trial)).collect() })
             .collect()
     }
 

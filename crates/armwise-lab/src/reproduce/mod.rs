@@ -125,3 +125,4 @@ fn machine() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{} {}, {processors} processors", std::env::consts::OS, std::env::consts::ARCH)
 }
+

@@ -268,10 +268,7 @@ mod tests {
     #[test]
     fn published_numbers_go_by_name() {
         let row = published(50);
-        assert_eq!(
-            (row.len(), row["greedy"].to_bits(), row["arm-wise-ts"].to_bits()),
-            (7, 1588.6f64.to_bits(), 2304.3f64.to_bits())
-        );
+        assert_eq!((row.len(), row["greedy"].to_bits(), row["arm-wise-ts"].to_bits()), (7, 1588.6f64.to_bits(), 2304.3f64.to_bits()));
         assert!(published(60).is_empty());
     }
 }

@@ -94,10 +94,7 @@ fn one_cluster(study: &Touched) -> Vec<Verdict> {
             "section IV-A and V",
             "In round 1 each touches exactly 1 cluster in every trial, equal scores going to the smaller id.",
             holds(one(c2ucb) && one(round_wise)),
-            format!(
-                "Clusters touched in round 1: C2UCB {c2ucb:.2}, round-wise TS {round_wise:.2} of {}.",
-                study.clusters
-            ),
+            format!("Clusters touched in round 1: C2UCB {c2ucb:.2}, round-wise TS {round_wise:.2} of {}.", study.clusters),
         ),
         verdict(
             "That is the algorithms' doing, whatever order equal arms are taken in.",
@@ -114,10 +111,7 @@ fn one_cluster(study: &Touched) -> Vec<Verdict> {
             "section V",
             "PC2UCB and arm-wise TS touch more than half of the clusters in round 1 on average.",
             holds(pc2ucb > half && arm_wise > half),
-            format!(
-                "Clusters touched in round 1: PC2UCB {pc2ucb:.2}, arm-wise TS {arm_wise:.2} of {}.",
-                study.clusters
-            ),
+            format!("Clusters touched in round 1: PC2UCB {pc2ucb:.2}, arm-wise TS {arm_wise:.2} of {}.", study.clusters),
         ),
     ]
 }
@@ -220,7 +214,7 @@ fn regret_bounds(clustered: &Clustered) -> Verdict {
         "With the theory's schedules every trial is under the bound, with the proofs' constants, at every point.",
         if under { Outcome::Holds } else { Outcome::DoesNotHold },
         format!(
-            "{} trials of {} rounds: {}. The bounds are loose: they say nothing below the trivial 2kT = {:.0}.",
+            "{} trials of {} rounds: {}. No regret can exceed the trivial 2kT = {:.0}.",
             study.trials,
             study.t.last().unwrap_or(&0),
             numbers.join("; "),

@@ -103,8 +103,7 @@ impl<'a> Session<'a> {
         let units: Vec<Unit> = jobs.iter().enumerate().flat_map(|(number, job)| cut(number, job)).collect();
         let cost = |unit: &Unit| {
             let job = &jobs[unit.job];
-            unit.trials.len() as f64
-                * job.settings[unit.settings.clone()].iter().map(|s| cost(job.world, s)).sum::<f64>()
+            unit.trials.len() as f64 * job.settings[unit.settings.clone()].iter().map(|s| cost(job.world, s)).sum::<f64>()
         };
         // Progress counts in thousandths of a unit's worth, so that the time left is about right.
         let ticks = |unit: &Unit| (cost(unit) / UNIT * 1000.0) as u64 + 1;
@@ -171,11 +170,7 @@ fn cut(number: usize, job: &Job<'_>) -> Vec<Unit> {
     let trials = starts.map(|start| start..(start + together).min(job.trials.len()));
     trials
         .flat_map(|trials| {
-            settings.iter().map(move |settings| Unit {
-                job: number,
-                trials: trials.clone(),
-                settings: settings.clone(),
-            })
+            settings.iter().map(move |settings| Unit { job: number, trials: trials.clone(), settings: settings.clone() })
         })
         .collect()
 }
@@ -214,14 +209,14 @@ mod tests {
         let run = |threads, store| Session::new(threads, store, &Silent).play("test", &jobs(&worlds)).unwrap();
         let one = run(1, Store::none());
         assert_eq!(one, run(3, Store::none()));
-        let first = Session::new(2, Store::open(&folder, "a").unwrap(), &Silent);
+        let first = Session::new(2, Store::in_folder(&folder, "a"), &Silent);
         assert_eq!(one, first.play("test", &jobs(&worlds)).unwrap());
         assert_eq!(first.rounds(), (2 * 7 * 3 * 6, 0));
-        let second = Session::new(2, Store::open(&folder, "a").unwrap(), &Silent);
+        let second = Session::new(2, Store::in_folder(&folder, "a"), &Silent);
         assert_eq!(one, second.play("test", &jobs(&worlds)).unwrap());
         assert_eq!(second.rounds(), (0, 2 * 7 * 3 * 6));
         // Another version or another command shares nothing.
-        let other = Session::new(2, Store::open(&folder, "b").unwrap(), &Silent);
+        let other = Session::new(2, Store::in_folder(&folder, "b"), &Silent);
         other.play("test", &jobs(&worlds)).unwrap();
         assert_eq!(other.rounds().1, 0);
         other.store().clear().unwrap();

@@ -30,14 +30,11 @@ impl Store {
         Self::default()
     }
 
-    /// Keeps work in a hidden folder inside `out`; `prefix` goes into every key.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where the folder cannot be made.
-    pub fn open(out: &Path, prefix: &str) -> Result<Self, Error> {
-        let folder = out.join(FOLDER);
-        fs::create_dir_all(&folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
-        Ok(Self { folder: Some(folder), prefix: prefix.to_owned(), written: AtomicU64::new(0) })
+    /// Keeps work in a hidden folder inside `out`, made when the first work is finished; `prefix` goes into every
+    /// key.
+    #[must_use]
+    pub fn in_folder(out: &Path, prefix: &str) -> Self {
+        Self { folder: Some(out.join(FOLDER)), prefix: prefix.to_owned(), written: AtomicU64::new(0) }
     }
 
     /// The full key of a unit.
@@ -59,11 +56,12 @@ impl Store {
     /// # Errors
     /// [`Error::Io`] where it cannot be written.
     pub fn put<R: Serialize>(&self, key: &str, value: &R) -> Result<(), Error> {
-        let Some(path) = self.path(key) else { return Ok(()) };
+        let (Some(folder), Some(path)) = (&self.folder, self.path(key)) else { return Ok(()) };
         let number = self.written.fetch_add(1, Ordering::Relaxed);
         let written = path.with_extension(format!("{}-{number}.part", std::process::id()));
         let io = |source| Error::Io { path: path.clone(), source };
         let text = serde_json::to_vec(&(key, value)).map_err(|error| io(error.into()))?;
+        fs::create_dir_all(folder).map_err(io)?;
         fs::write(&written, text).and_then(|()| fs::rename(&written, &path)).map_err(io)
     }
 
@@ -73,6 +71,9 @@ impl Store {
     /// [`Error::Io`] where it cannot be removed.
     pub fn clear(&self) -> Result<(), Error> {
         let Some(folder) = &self.folder else { return Ok(()) };
+        if !folder.exists() {
+            return Ok(());
+        }
         fs::remove_dir_all(folder).map_err(|source| Error::Io { path: folder.clone(), source })
     }
 
@@ -89,7 +90,7 @@ mod tests {
     #[test]
     fn damaged_and_foreign_files_count_as_missing() {
         let out = std::env::temp_dir().join(format!("armwise-store-{}", std::process::id()));
-        let store = Store::open(&out, "v").unwrap();
+        let store = Store::in_folder(&out, "v");
         let key = store.key("unit");
         store.put(&key, &vec![0.1, 1.0 / 3.0]).unwrap();
         assert_eq!(store.get::<Vec<f64>>(&key), Some(vec![0.1, 1.0 / 3.0]));

@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use armwise::{Arms, Oracle, Scores, Ties};
+use armwise::{Arms, Assignment, Oracle, Scores, Ties};
 use serde::{Deserialize, Serialize};
 
 use super::{Game, PerBlock, Scene, Trial, World};
@@ -100,7 +100,7 @@ impl<'c> Promotions<'c> {
                 let most = n / promotions;
                 let must = format!("at most n / promotions = {most} where a customer gets at most one promotion");
                 check("k", k.to_string(), k <= most, must)?;
-                disjoint(k, promotions)?
+                Box::new(Assignment::new(vec![k; promotions]))
             }
         };
         Ok(Self { splits, reading, k, n, rounds, seed, oracle, best: Mutex::default() })
@@ -126,12 +126,6 @@ impl<'c> Promotions<'c> {
         keys.sort_unstable();
         keys.into_iter().map(|(_, user)| user).collect()
     }
-}
-
-/// The exact oracle of the disjoint reading.
-fn disjoint(k: usize, promotions: usize) -> Result<Box<dyn Oracle + Send>, Error> {
-    let _ = (k, promotions);
-    Err(Error::UnknownName { what: "reading", name: "disjoint".to_owned(), known: &["independent"] })
 }
 
 impl World for Promotions<'_> {
@@ -163,9 +157,7 @@ impl World for Promotions<'_> {
         let Self { splits, reading, k, n, rounds, seed, .. } = self;
         let movies: Vec<&[u32]> = splits.iter().map(Customers::movies).collect();
         let (print, features) = (splits[0].fingerprint(), splits[0].features().variant());
-        format!(
-            "promotions {print:016x} {features} seed={seed} movies={movies:?} {reading} k={k} n={n} rounds={rounds}"
-        )
+        format!("promotions {print:016x} {features} seed={seed} movies={movies:?} {reading} k={k} n={n} rounds={rounds}")
     }
 
     fn open(&self, trial: Trial) -> Box<dyn Game + '_> {
@@ -263,9 +255,6 @@ mod tests {
     fn more_customers_than_users_are_drawn_with_replacement() {
         let splits = customers();
         let world = Promotions::new(&splits, 7, Reading::Independent, 3, 1000, 5).unwrap();
-        assert_eq!(
-            (world.sampling(), world.customers(Trial { seed: 1, number: 0 }, 1).len()),
-            ("with replacement", 1000)
-        );
+        assert_eq!((world.sampling(), world.customers(Trial { seed: 1, number: 0 }, 1).len()), ("with replacement", 1000));
     }
 }

@@ -4,9 +4,11 @@
 //! with any policy; and [`Oracle::candidates`] says which rows of a part can matter, which carries choosing from
 //! files and over machines.
 
+mod assignment;
 mod scores;
 mod top_k;
 
+pub use assignment::{Assignment, Quota, Quotas, Range as QuotaRange};
 pub use scores::{Scores, Ties};
 pub use top_k::TopK;
 
@@ -50,6 +52,8 @@ pub trait Oracle: Sync {
 pub enum Constraint {
     /// The k best arms.
     TopK(TopK),
+    /// A quota for each promotion, a limit for each customer.
+    Assignment(Assignment),
 }
 
 impl Constraint {
@@ -62,6 +66,7 @@ impl Constraint {
     fn oracle(&self) -> &dyn Oracle {
         match self {
             Self::TopK(top_k) => top_k,
+            Self::Assignment(assignment) => assignment,
         }
     }
 }
@@ -148,7 +153,8 @@ impl Selection {
     #[must_use]
     pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
-        let objective = arms.iter().map(|&arm| scores.get(arm)).sum();
+        // An empty sum is -0.
+        let objective = arms.iter().map(|&arm| scores.get(arm)).sum::<f64>() + 0.0;
         Self {
             arms,
             objective,
@@ -172,6 +178,17 @@ pub enum Infeasible {
         /// How many may be.
         eligible: usize,
     },
+    /// Blocks whose minima together exceed what the rows eligible for them can fill: a Hall set.
+    TooFewRows {
+        /// The blocks, ascending.
+        blocks: Vec<usize>,
+        /// How many units they need together.
+        needed: usize,
+        /// How many rows are eligible for at least one of them.
+        rows: usize,
+        /// How many units these rows can fill, each in as many of the blocks as it is eligible for and allowed.
+        places: usize,
+    },
 }
 
 impl fmt::Display for Infeasible {
@@ -180,6 +197,10 @@ impl fmt::Display for Infeasible {
             Self::TooFewArms { needed, eligible } => {
                 write!(f, "exactly {needed} arms are asked for, but only {eligible} are eligible")
             }
+            Self::TooFewRows { blocks, needed, rows, places } => write!(
+                f,
+                "blocks {blocks:?} together need {needed} units, but the {rows} rows eligible for them can fill only {places}"
+            ),
         }
     }
 }

@@ -1,0 +1,87 @@
+//! What one row does at given prices: which blocks it takes, and the cheapest way to change its mind.
+//!
+//! The decision to know: "nobody" is node M with price 0, so leaving a block, entering one and changing blocks are
+//! all moves between two nodes.
+
+/// The best blocks of a row at given prices, and its cheapest move away from them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Move {
+    /// The node that is left: a block, or M for nobody.
+    pub(super) from: usize,
+    /// The node that is entered.
+    pub(super) to: usize,
+    /// What the row loses by it.
+    pub(super) loss: f64,
+}
+
+/// Takes the up to `per_row` best blocks with a surplus above zero, calling `take` for each.
+pub(super) fn choose(
+    scores: &[f64],
+    prices: &[f64],
+    per_row: usize,
+    buffer: &mut Vec<(f64, usize)>,
+    mut take: impl FnMut(usize),
+) -> Move {
+    let nobody = scores.len();
+    if per_row == 1 {
+        let (mut best, mut second) = ((0.0, nobody), (f64::NEG_INFINITY, nobody));
+        for (block, (score, price)) in scores.iter().zip(prices).enumerate() {
+            let surplus = score - price;
+            if surplus > second.0 {
+                if surplus > best.0 {
+                    second = best;
+                    best = (surplus, block);
+                } else {
+                    second = (surplus, block);
+                }
+            }
+        }
+        if best.1 < nobody {
+            take(best.1);
+        }
+        return Move { from: best.1, to: second.1, loss: best.0 - second.0 };
+    }
+    buffer.clear();
+    buffer.extend(scores.iter().zip(prices).enumerate().map(|(block, (score, price))| (score - price, block)));
+    if per_row < buffer.len() {
+        buffer.select_nth_unstable_by(per_row - 1, |a, b| b.0.total_cmp(&a.0));
+    }
+    let (mut lowest, mut next) = ((f64::INFINITY, nobody), (f64::NEG_INFINITY, nobody));
+    let mut count = 0;
+    for (place, &(surplus, block)) in buffer.iter().enumerate() {
+        if place < per_row && surplus > 0.0 {
+            take(block);
+            count += 1;
+            if surplus < lowest.0 {
+                lowest = (surplus, block);
+            }
+        } else if surplus > next.0 {
+            next = (surplus, block);
+        }
+    }
+    cheapest(lowest, next, count < per_row, nobody)
+}
+
+/// The cheapest move of a row whose lowest taken block and best other block are these.
+fn cheapest(lowest: (f64, usize), next: (f64, usize), spare: bool, nobody: usize) -> Move {
+    let leave = Move { from: lowest.1, to: nobody, loss: lowest.0 };
+    let enter = if spare {
+        Move { from: nobody, to: next.1, loss: -next.0 }
+    } else {
+        Move { from: lowest.1, to: next.1, loss: lowest.0 - next.0 }
+    };
+    if leave.loss < enter.loss { leave } else { enter }
+}
+
+/// What a row loses at least by any change of the blocks it holds; negative if they are not its best.
+pub(super) fn slack(scores: &[f64], prices: &[f64], taken: &[bool], spare: bool) -> f64 {
+    let (mut lowest, mut next) = (f64::INFINITY, f64::NEG_INFINITY);
+    for ((score, price), &taken) in scores.iter().zip(prices).zip(taken) {
+        let surplus = score - price;
+        let (held, free) = if taken { (surplus, f64::NEG_INFINITY) } else { (f64::INFINITY, surplus) };
+        lowest = if held < lowest { held } else { lowest };
+        next = if free > next { free } else { next };
+    }
+    let enter = if spare { -next } else { lowest - next };
+    if lowest < enter { lowest } else { enter }
+}

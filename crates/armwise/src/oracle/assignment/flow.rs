@@ -1,0 +1,321 @@
+//! Exact filling of the quotas by successive shortest paths on a graph of M + 1 nodes: the blocks and "nobody".
+//!
+//! The decision to know: the graph never has a node for a row. An arc from u to v is the cheapest row that can
+//! move from u to v, found on a heap per ordered pair of nodes whose stale entries are dropped when they surface.
+//! Rows and slots are always at their best for the current prices; what is not yet right is that some blocks have
+//! more or fewer rows than slots, and each shortest path mends one unit of that (or many, along ties).
+//!
+//! Moving a unit from u to v costs `raw + price[v] - price[u] >= 0` at the current prices, where raw is
+//! ```text
+//! row i from block j to block l      value(i, j) - value(i, l)       nobody has value 0
+//! block j opens one more slot        -bonus if it is a mandatory one, else 0      (from j to nobody)
+//! block j closes a slot              +bonus if it is a mandatory one, else 0      (from nobody to j)
+//! ```
+//! With several blocks to a row, a shortest path with the fewest arcs never moves the same row twice: two moves
+//! j -> l and l' -> k of one row could be replaced by j -> k and a cycle, which costs nothing or more.
+
+use super::grid::FORBIDDEN;
+use super::quota::Slots;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The cheapest known moves from one node to another: (raw cost, row), smallest first.
+type Moves = BinaryHeap<Reverse<(i128, u32)>>;
+
+/// The state of the solver.
+#[derive(Debug)]
+pub(super) struct Flow<'a> {
+    slots: &'a [Slots],
+    per_row: usize,
+    bonus: i128,
+    /// One per block; the last one, of nobody, stays 0.
+    pub(super) prices: Vec<i128>,
+    /// How many slots each block offers at its price.
+    pub(super) open: Vec<usize>,
+    /// How many rows each block has, those outside this solver included.
+    pub(super) filled: Vec<usize>,
+    /// Of each row in the solver, the value of each block.
+    pub(super) values: Vec<i128>,
+    /// Of each row in the solver, which blocks it has.
+    pub(super) taken: Vec<bool>,
+    counts: Vec<usize>,
+    moves: Vec<Moves>,
+}
+
+/// How an arc is realised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Arc {
+    Row(i128),
+    Slot(i128),
+}
+
+impl Arc {
+    fn raw(self) -> i128 {
+        match self {
+            Self::Row(raw) | Self::Slot(raw) => raw,
+        }
+    }
+}
+
+/// Shortest distances, with the number of arcs as the second criterion.
+struct Paths {
+    distance: Vec<Option<(i128, u32)>>,
+    parent: Vec<usize>,
+    /// The nearest node with a deficit, if one was asked for.
+    target: Option<usize>,
+}
+
+impl<'a> Flow<'a> {
+    /// A solver without rows, at these prices, for blocks that already have these numbers of rows.
+    pub(super) fn new(
+        slots: &'a [Slots],
+        per_row: usize,
+        bonus: i128,
+        mut prices: Vec<i128>,
+        filled: Vec<usize>,
+    ) -> Self {
+        let open = (slots.iter().zip(&prices).zip(&filled))
+            .map(|((slots, &price), &filled)| match price {
+                1.. => slots.max,
+                0 => filled.clamp(slots.min, slots.max),
+                _ => slots.min,
+            })
+            .collect();
+        prices.push(0);
+        let moves = vec![Moves::new(); prices.len() * prices.len()];
+        let (values, taken, counts) = (Vec::new(), Vec::new(), Vec::new());
+        Self { slots, per_row, bonus, prices, open, filled, values, taken, counts, moves }
+    }
+
+    /// The number of blocks, which is also the node of nobody.
+    fn nobody(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Takes a row into the solver, with the blocks it has so far; it gets its best blocks at the current prices.
+    pub(super) fn add(&mut self, values: impl Iterator<Item = i128>, before: &[bool]) {
+        let blocks = self.nobody();
+        let row = self.counts.len();
+        self.values.extend(values);
+        let mut order: Vec<(i128, usize)> = (self.values[row * blocks..].iter().zip(&self.prices).enumerate())
+            .filter(|(_, (value, _))| **value != FORBIDDEN)
+            .map(|(block, (value, price))| (value - price, block))
+            .filter(|&(surplus, _)| surplus > 0)
+            .collect();
+        order.sort_unstable_by_key(|&(surplus, block)| (Reverse(surplus), block));
+        order.truncate(self.per_row);
+        self.taken.resize((row + 1) * blocks, false);
+        self.counts.push(order.len());
+        for (block, _) in before.iter().enumerate().filter(|(_, taken)| **taken) {
+            self.filled[block] -= 1;
+        }
+        for (_, block) in order {
+            self.taken[row * blocks + block] = true;
+            self.filled[block] += 1;
+        }
+        for from in 0..=blocks {
+            self.push_from(row, from);
+        }
+    }
+
+    /// Whether a row is at a node and can leave it.
+    fn is_at(&self, row: usize, node: usize) -> bool {
+        if node == self.nobody() { self.counts[row] < self.per_row } else { self.taken[row * self.nobody() + node] }
+    }
+
+    /// Whether a row can enter a node.
+    fn can_enter(&self, row: usize, node: usize) -> bool {
+        let place = row * self.nobody() + node;
+        node == self.nobody() || (!self.taken[place] && self.values[place] != FORBIDDEN)
+    }
+
+    fn value(&self, row: usize, node: usize) -> i128 {
+        if node == self.nobody() { 0 } else { self.values[row * self.nobody() + node] }
+    }
+
+    fn push(&mut self, row: usize, from: usize, to: usize) {
+        if from != to && self.can_enter(row, to) {
+            let raw = self.value(row, from) - self.value(row, to);
+            let nodes = self.nobody() + 1;
+            self.moves[from * nodes + to].push(Reverse((raw, row as u32)));
+        }
+    }
+
+    /// Offers all moves of a row away from a node.
+    fn push_from(&mut self, row: usize, from: usize) {
+        if self.is_at(row, from) {
+            for to in 0..=self.nobody() {
+                self.push(row, from, to);
+            }
+        }
+    }
+
+    /// Moves a row and offers its new moves.
+    fn apply(&mut self, row: usize, from: usize, to: usize) {
+        let nobody = self.nobody();
+        if from < nobody {
+            self.taken[row * nobody + from] = false;
+            self.filled[from] -= 1;
+            self.counts[row] -= 1;
+        }
+        if to < nobody {
+            self.taken[row * nobody + to] = true;
+            self.filled[to] += 1;
+            self.counts[row] += 1;
+        }
+        let arrived = to < nobody || self.counts[row] + 1 == self.per_row;
+        if arrived {
+            self.push_from(row, to);
+        }
+        if from < nobody {
+            for other in 0..=nobody {
+                if !(arrived && other == to) && self.is_at(row, other) {
+                    self.push(row, other, from);
+                }
+            }
+        }
+    }
+
+    /// The cheapest arc between two nodes.
+    fn arc(&mut self, from: usize, to: usize) -> Option<Arc> {
+        let nobody = self.nobody();
+        let place = from * (nobody + 1) + to;
+        let row = loop {
+            let Some(&Reverse((raw, row))) = self.moves[place].peek() else { break None };
+            if self.is_at(row as usize, from) && self.can_enter(row as usize, to) {
+                break Some(raw);
+            }
+            self.moves[place].pop();
+        };
+        let bonus = self.bonus;
+        let slot = if to == nobody {
+            let (open, slots) = (self.open[from], self.slots[from]);
+            (open < slots.max).then_some(if open < slots.min { -bonus } else { 0 })
+        } else if from == nobody {
+            let (open, slots) = (self.open[to], self.slots[to]);
+            (open > 0).then_some(if open <= slots.min { bonus } else { 0 })
+        } else {
+            None
+        };
+        match (row, slot) {
+            (Some(row), Some(slot)) if row < slot => Some(Arc::Row(row)),
+            (_, Some(slot)) => Some(Arc::Slot(slot)),
+            (row, None) => row.map(Arc::Row),
+        }
+    }
+
+    /// More rows than slots (above 0) or fewer, of each node; the sum over all nodes is 0.
+    fn excess(&self) -> Vec<i64> {
+        let mut excess: Vec<i64> =
+            self.filled.iter().zip(&self.open).map(|(&filled, &open)| filled as i64 - open as i64).collect();
+        excess.push(-excess.iter().sum::<i64>());
+        excess
+    }
+
+    /// Dijkstra's algorithm on the dense graph, up to the nearest node with a deficit if there is one.
+    fn shortest(&mut self, sources: impl Iterator<Item = usize>, deficit: impl Fn(usize) -> bool) -> Paths {
+        let nodes = self.nobody() + 1;
+        let mut paths = Paths { distance: vec![None; nodes], parent: vec![nodes; nodes], target: None };
+        let mut done = vec![false; nodes];
+        sources.for_each(|node| paths.distance[node] = Some((0, 0)));
+        loop {
+            let next = (0..nodes).filter(|&node| !done[node]);
+            let next = next.filter_map(|node| paths.distance[node].map(|distance| (distance, node))).min();
+            let Some(((length, arcs), node)) = next else { return paths };
+            done[node] = true;
+            if deficit(node) {
+                paths.target = Some(node);
+                return paths;
+            }
+            for to in 0..nodes {
+                if done[to] || to == node {
+                    continue;
+                }
+                let Some(arc) = self.arc(node, to) else { continue };
+                let reduced = arc.raw() + self.prices[to] - self.prices[node];
+                assert!(reduced >= 0, "prices are dual feasible");
+                let through = (length + reduced, arcs + 1);
+                if paths.distance[to].is_none_or(|distance| through < distance) {
+                    paths.distance[to] = Some(through);
+                    paths.parent[to] = node;
+                }
+            }
+        }
+    }
+
+    /// Fills all slots: afterwards every block has as many rows as open slots. False if more rows are needed for it,
+    /// which cannot be where all rows are in the solver: a row can always leave, and a slot open or close.
+    pub(super) fn balance(&mut self) -> bool {
+        let mut excess = self.excess();
+        while excess.iter().any(|&excess| excess > 0) {
+            let sources: Vec<usize> = (0..excess.len()).filter(|&node| excess[node] > 0).collect();
+            let paths = self.shortest(sources.into_iter(), |node| excess[node] < 0);
+            let Some(target) = paths.target else { return false };
+            let (length, _) = paths.distance[target].expect("the target was reached");
+            self.lower(&paths, length);
+            self.augment(&paths, target, &mut excess);
+        }
+        true
+    }
+
+    /// Lowers the prices by the distances, none by more than `most`, and sets nobody's back to 0.
+    fn lower(&mut self, paths: &Paths, most: i128) {
+        for (price, distance) in self.prices.iter_mut().zip(&paths.distance) {
+            *price -= distance.map_or(most, |(length, _)| length.min(most));
+        }
+        let zero = self.prices[self.nobody()];
+        self.prices.iter_mut().for_each(|price| *price -= zero);
+    }
+
+    /// Moves units along a shortest path for as long as it costs the same. A unit that finds an arc of the path used
+    /// up by those before it waits at the node it has reached.
+    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [i64]) {
+        let mut hops = Vec::new();
+        let mut node = target;
+        while paths.parent[node] < excess.len() {
+            hops.push((paths.parent[node], node));
+            node = paths.parent[node];
+        }
+        hops.reverse();
+        let source = node;
+        while excess[source] > 0 && excess[target] < 0 {
+            excess[source] -= 1;
+            let mut at = source;
+            for &(from, to) in &hops {
+                let arc = self.arc(from, to);
+                match arc.filter(|arc| arc.raw() + self.prices[to] == self.prices[from]) {
+                    Some(arc) => self.take(arc, from, to),
+                    None => break,
+                }
+                at = to;
+            }
+            excess[at] += 1;
+            if at != target {
+                break;
+            }
+        }
+    }
+
+    /// Moves one unit along an arc.
+    fn take(&mut self, arc: Arc, from: usize, to: usize) {
+        let nobody = self.nobody();
+        match arc {
+            Arc::Slot(_) if to == nobody => self.open[from] += 1,
+            Arc::Slot(_) => self.open[to] -= 1,
+            Arc::Row(_) => {
+                let top = self.moves[from * (nobody + 1) + to].pop();
+                let Reverse((_, row)) = top.expect("the arc was found on this heap");
+                self.apply(row as usize, from, to);
+            }
+        }
+    }
+
+    /// Lowers the prices to the least that prove the same optimum, and says which blocks one more unit can reach.
+    pub(super) fn least_prices(&mut self) -> Vec<bool> {
+        let nobody = self.nobody();
+        let paths = self.shortest(std::iter::once(nobody), |_| false);
+        let farthest = paths.distance.iter().flatten().map(|&(length, _)| length).max().unwrap_or(0);
+        self.lower(&paths, farthest);
+        paths.distance[..nobody].iter().map(Option::is_some).collect()
+    }
+}

@@ -1,0 +1,214 @@
+//! Customers and promotions: a quota for each promotion, a limit for each customer.
+//!
+//! The decision to know: everything follows from prices, one per promotion. At given prices every customer takes
+//! what is best for it; at the right prices this fills the quotas, and then no other super arm is better. The files
+//! are the steps: [`filter`] leaves out rows that cannot matter, [`newton`] finds nearly the right prices, [`flow`]
+//! mends the rest exactly on an integer [`grid`], [`solve`] proves it, [`ties`] picks one optimum among equals, and
+//! [`hall`] explains quotas that cannot be met.
+
+mod choice;
+mod filter;
+mod flow;
+mod grid;
+mod hall;
+mod newton;
+mod quota;
+mod solve;
+mod ties;
+
+pub use quota::{Quota, Quotas, Range};
+
+use super::{Missing, OnInfeasible, Oracle, Pick, Price, Scores, Selection};
+use crate::{Error, error::check};
+use grid::Grid;
+use quota::Slots;
+use serde::{Deserialize, Serialize};
+
+/// So many customers for each promotion, and at most `per_row` promotions for each customer: the paper's sending
+/// problem, solved exactly.
+///
+/// # Formula
+/// ```text
+/// S_t = { I : min_j <= |{ i : (i, j) in I }| <= max_j  for every promotion j,
+///             |{ j : (i, j) in I }| <= per_row         for every customer i }
+/// ```
+/// The mandatory units, up to `min_j`, are filled even by negative scores; a unit beyond is taken only if it raises
+/// the sum. A pair with score -infinity is never chosen. `per_row = M` is the paper's independent reading.
+///
+/// # Ties
+/// Of all super arms with the largest sum, those with the fewest arms; of these, the one that has the first arm, in
+/// tie order, in which they differ. Row order never matters, and one promotion gives what [`TopK`](super::TopK)
+/// gives.
+///
+/// # Prices
+/// One per promotion: by how much the objective would change with one more unit of its quota, which is the least of
+/// all optimal dual prices. For an exact quota that is one more that must be filled (so it may be negative, and a
+/// quota that cannot be raised has no price); for a range, one more that may be.
+///
+/// # Exactness
+/// Sums are compared on an integer grid, at 2^-98 of the largest score or finer for up to 100 promotions, so scores
+/// above 2^-45 of the largest are taken to the last bit.
+///
+/// # Infeasible quotas
+/// The error names promotions that together need more than their eligible customers can fill. With
+/// `on_infeasible = "fill"` as many mandatory units as possible are filled, then the sum is maximised, and the
+/// selection says what is missing.
+///
+/// # Reference
+/// Section VII-A2: "Sending promotions".
+///
+/// # Example
+/// ```
+/// use armwise::{Arms, Assignment, Oracle, Round, Scores, Ties};
+/// let arms = Arms::new(&[0.0, 0.0, 0.0][..], 1)?;
+/// let scores = Scores::new(&[0.9, 0.8, 0.7, 0.1, 0.2, 0.1], 2, arms, Ties::ById, Round::new(1, 1))?;
+/// let best = Assignment::new(vec![1, 1]).argmax(&scores)?;
+/// // Customer 0 goes to promotion 1, because customer 1 is worth much more in promotion 0.
+/// assert_eq!(best.arms.iter().map(|arm| (arm.row, arm.block)).collect::<Vec<_>>(), [(1, 0), (0, 1)]);
+/// assert_eq!(best.objective, 1.5);
+/// # Ok::<(), armwise::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Assignment {
+    /// How many customers each promotion gets.
+    pub quotas: Quotas,
+    /// In how many promotions a customer may be.
+    #[serde(default = "one")]
+    pub per_row: usize,
+    /// What to do where the quotas cannot be met.
+    #[serde(default)]
+    pub on_infeasible: OnInfeasible,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// The best filling: as many mandatory units as possible, then the largest sum.
+struct Filling {
+    arms: Vec<Pick>,
+    slots: Vec<Slots>,
+    per_row: usize,
+    /// What one more slot would add to (mandatory units, sum of scores) for each block.
+    worth: Vec<(bool, f64)>,
+}
+
+impl Assignment {
+    /// Each customer in at most one promotion, infeasible quotas as an error.
+    #[must_use]
+    pub fn new(quotas: impl Into<Quotas>) -> Self {
+        Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error }
+    }
+
+    fn fill(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
+        check("per_row", self.per_row as f64, self.per_row > 0, "at least 1")?;
+        let (blocks, rows) = (scores.blocks(), scores.len());
+        let slots = self.quotas.slots(blocks, rows)?;
+        let per_row = self.per_row.min(blocks);
+        let grid = Grid::new(blocks);
+        let mut floors = filter::floors(scores.values(), &slots, per_row);
+        let mut start = None;
+        loop {
+            let kept = filter::keep(scores, &floors)?;
+            let first = start.take().unwrap_or_else(|| filter::start(&kept, &floors, &slots, per_row));
+            let mut solution = solve::solve(&kept, &slots, per_row, &grid, first);
+            let prices = &solution.flow.prices;
+            // A row left out has only values below the floors, so prices at or above them keep it out.
+            let low = |block: usize| {
+                let floor = kept.scale.down(floors[block]);
+                floor > f64::NEG_INFINITY && (!solution.reached[block] || prices[block] < grid.price(floor))
+            };
+            if (0..blocks).any(low) {
+                let found: Vec<f64> = prices[..blocks].iter().map(|&price| grid.score(price)).collect();
+                // More rows only raise the least prices, so these floors will hold.
+                floors = (0..blocks)
+                    .map(|block| match (low(block), solution.reached[block]) {
+                        (false, _) => floors[block],
+                        (true, true) => kept.scale.up(below(found[block])),
+                        (true, false) => f64::NEG_INFINITY,
+                    })
+                    .collect();
+                start = Some(found);
+                continue;
+            }
+            ties::settle(&mut solution, &slots, per_row, grid.bonus, scores, &kept.rows);
+            let worth = (0..blocks)
+                .map(|block| match solution.flow.prices[block] {
+                    _ if !solution.reached[block] => (false, 0.0),
+                    price if price > -grid.bonus / 2 => (true, kept.scale.up(grid.score(price))),
+                    price => (false, kept.scale.up(grid.score((price + grid.bonus).max(0)))),
+                })
+                .collect();
+            return Ok(Filling { arms: solution.arms(&kept.rows), slots, per_row, worth });
+        }
+    }
+}
+
+/// A little below a price, but by more than the grid or an f64 could round away.
+fn below(price: f64) -> f64 {
+    const STEP: f64 = 1.0 / (1u64 << 40) as f64;
+    price - STEP * (1.0 + price.abs())
+}
+
+impl Filling {
+    /// What each block lacks of its minimum.
+    fn missing(&self, quotas: &Quotas) -> Vec<Missing> {
+        let mut chosen = vec![0; self.slots.len()];
+        self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
+        let short = (0..chosen.len()).filter(|&block| chosen[block] < self.slots[block].min);
+        let missing =
+            |block| Missing { of: format!("block {block}"), needed: quotas.min(block), chosen: chosen[block] };
+        short.map(missing).collect()
+    }
+
+    fn prices(&self, fill: bool) -> Vec<Price> {
+        let price = |block: usize| {
+            let value = match (self.slots[block].exact, self.worth[block]) {
+                (true, (true, worth)) => worth,
+                (true, (false, worth)) if fill => worth,
+                (true, _) => return None,
+                (false, (fills, worth)) => {
+                    if fills {
+                        worth.max(0.0)
+                    } else {
+                        0.0
+                    }
+                }
+            };
+            Some(Price { of: format!("block {block}"), value })
+        };
+        (0..self.slots.len()).filter_map(price).collect()
+    }
+}
+
+impl Oracle for Assignment {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        let filling = self.fill(scores)?;
+        let missing = filling.missing(&self.quotas);
+        if !missing.is_empty() && self.on_infeasible == OnInfeasible::Error {
+            let needs: Vec<usize> = (0..scores.blocks()).map(|block| self.quotas.min(block)).collect();
+            let mut chosen = vec![Vec::new(); scores.len()];
+            filling.arms.iter().for_each(|arm| chosen[arm.row].push(arm.block));
+            return Err(Error::Infeasible(hall::explain(scores, filling.per_row, &needs, &chosen)));
+        }
+        let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
+        Ok(Selection { prices, missing, ..Selection::optimal(filling.arms, scores) })
+    }
+
+    /// The rows of the part's own best filling, at most the sum of the quotas.
+    ///
+    /// They suffice: let X be the optimum of the whole and Y that of the part, and suppose X uses a row of the part
+    /// that Y does not. The difference of X and Y on the part falls into alternating paths; follow the one that
+    /// starts at this row. If it ends at a row that Y uses more, exchanging along it changes no block's count, and
+    /// improves either Y or X. If it ends at a block of which X has more in this part than Y, exchanging adds a
+    /// unit there to Y and takes one from X; Y gains a mandatory unit by it whenever X loses one, so again one of
+    /// them improves. Both are the only optima under the tie rule, so there is no such row. This holds for any
+    /// `per_row`, ranges, negative scores and quotas that cannot be met.
+    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        let mut rows: Vec<usize> = self.fill(part)?.arms.into_iter().map(|arm| arm.row).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(rows)
+    }
+}

@@ -1,0 +1,164 @@
+//! Prices at which rows, left to choose for themselves, nearly fill the quotas.
+//!
+//! The decision to know: demand is a step function of the prices, so its slope is counted from the rows whose
+//! cheapest move costs less than a bandwidth, and the bandwidth follows the imbalance. Nothing here needs to be
+//! exact: the solver repairs what is left, and it proves the result.
+
+use super::choice::{Move, choose};
+use super::quota::Slots;
+
+/// The most demand evaluations; far more than random scores need (about 6).
+const EVALUATIONS: usize = 40;
+/// Steps in a row without improvement before giving up, as with many exact ties.
+const PATIENCE: usize = 4;
+
+/// How many units a block should get, in units of a sample.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target {
+    min: f64,
+    max: f64,
+}
+
+impl Target {
+    /// The quotas themselves.
+    pub(super) fn exactly(slots: &Slots) -> Self {
+        Self { min: slots.min as f64, max: slots.max as f64 }
+    }
+
+    /// The quotas of a sample with this share of the rows, raised by three standard errors and two units, so that
+    /// prices come out too low rather than too high.
+    pub(super) fn raised(slots: &Slots, share: f64) -> Self {
+        let raise = |count: usize| {
+            let mean = count as f64 * share;
+            mean + 3.0 * mean.sqrt() + 2.0
+        };
+        Self { min: if slots.min > 0 || slots.exact { raise(slots.min) } else { 0.0 }, max: raise(slots.max) }
+    }
+
+    /// How much too much a demand is at a price; negative for too little.
+    fn excess(&self, demand: f64, price: f64) -> f64 {
+        if demand > self.max || (price > 0.0 && demand >= self.min) {
+            demand - self.max
+        } else if demand < self.min || price < 0.0 {
+            demand - self.min
+        } else {
+            0.0
+        }
+    }
+}
+
+/// First prices: the worst score that each block still gets when all pairs are served in order of score.
+pub(super) fn greedy(scores: &[f64], per_row: usize, targets: &[Target]) -> Vec<f64> {
+    let blocks = targets.len();
+    let mut places: Vec<usize> = (0..scores.len()).filter(|&place| scores[place] > f64::NEG_INFINITY).collect();
+    places.sort_unstable_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let mut used = vec![0; scores.len() / blocks];
+    let mut count = vec![0.0; blocks];
+    let lowest = places.last().map_or(0.0, |&place| scores[place]);
+    let mut prices: Vec<f64> = targets.iter().map(|target| if target.min > 0.0 { lowest } else { 0.0 }).collect();
+    for place in places {
+        let (row, block) = (place / blocks, place % blocks);
+        let target = targets[block];
+        let wanted = count[block] < if scores[place] > 0.0 { target.max } else { target.min };
+        if wanted && used[row] < per_row {
+            used[row] += 1;
+            count[block] += 1.0;
+            if count[block] >= target.max || (count[block] >= target.min && scores[place] <= 0.0) {
+                prices[block] = scores[place];
+            }
+        }
+    }
+    prices
+}
+
+/// Improves `prices` until the imbalance is a few units or no longer falls; returns the imbalance.
+pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], prices: &mut Vec<f64>) -> f64 {
+    let blocks = targets.len();
+    let goal = blocks as f64 / 2.0;
+    let mut moves: Vec<Move> = Vec::with_capacity(scores.len() / blocks);
+    let (mut losses, mut buffer) = (Vec::new(), Vec::new());
+    let mut at = prices.clone();
+    let mut step = vec![0.0; blocks];
+    let (mut least, mut failures) = (f64::INFINITY, 0);
+    for _ in 0..EVALUATIONS {
+        let mut demand = vec![0.0; blocks];
+        moves.clear();
+        for row in scores.chunks_exact(blocks) {
+            moves.push(choose(row, &at, per_row, &mut buffer, |block| demand[block] += 1.0));
+        }
+        let excess: Vec<f64> = (0..blocks).map(|block| targets[block].excess(demand[block], at[block])).collect();
+        let imbalance: f64 = excess.iter().map(|excess| excess.abs()).sum();
+        if imbalance < least {
+            (least, failures) = (imbalance, 0);
+            prices.clone_from(&at);
+            if imbalance <= goal {
+                break;
+            }
+            let Some(width) = bandwidth(&moves, imbalance, blocks, &mut losses) else { break };
+            step = newton_step(&moves, width, &excess);
+        } else {
+            failures += 1;
+            if failures == PATIENCE {
+                break;
+            }
+            step.iter_mut().for_each(|step| *step *= 0.5);
+        }
+        for block in 0..blocks {
+            let (old, new) = (prices[block], prices[block] + step[block]);
+            // A range between min and max has its kink at price 0: stop there first.
+            at[block] = if old * new < 0.0 && targets[block].min < targets[block].max { 0.0 } else { new };
+        }
+    }
+    least
+}
+
+/// The loss within which there are a few times as many moves as units to be moved; none where ties make it zero.
+fn bandwidth(moves: &[Move], imbalance: f64, blocks: usize, losses: &mut Vec<f64>) -> Option<f64> {
+    losses.clear();
+    losses.extend(moves.iter().map(|step| step.loss));
+    let near = ((2.0 * imbalance) as usize + 8 * blocks).min(losses.len().checked_sub(1)?);
+    let (_, width, _) = losses.select_nth_unstable_by(near, f64::total_cmp);
+    (*width > 0.0 && width.is_finite()).then_some(*width)
+}
+
+/// The solution of L step = excess, where L is the Laplacian of the counted moves between blocks: conjugate
+/// gradients with the diagonal as preconditioner.
+fn newton_step(moves: &[Move], width: f64, excess: &[f64]) -> Vec<f64> {
+    let blocks = excess.len();
+    let mut laplacian = vec![0.0; blocks * blocks];
+    for step in moves.iter().filter(|step| step.loss <= width) {
+        for (a, b) in [(step.from, step.to), (step.to, step.from)] {
+            if a < blocks {
+                laplacian[a * blocks + a] += 0.5;
+                if b < blocks {
+                    laplacian[a * blocks + b] -= 0.5;
+                }
+            }
+        }
+    }
+    (0..blocks).for_each(|block| laplacian[block * blocks + block] += 0.5);
+    let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let precondition = |r: &[f64]| -> Vec<f64> { (0..blocks).map(|j| r[j] / laplacian[j * blocks + j]).collect() };
+    let (mut solution, mut rest) = (vec![0.0; blocks], excess.to_vec());
+    let mut direction = precondition(&rest);
+    let mut size = dot(&rest, &direction);
+    for _ in 0..blocks.min(60) {
+        if size <= 1e-12 {
+            break;
+        }
+        let image: Vec<f64> = laplacian.chunks_exact(blocks).map(|row| dot(row, &direction)).collect();
+        let length = size / dot(&direction, &image);
+        for j in 0..blocks {
+            solution[j] += length * direction[j];
+            rest[j] -= length * image[j];
+        }
+        let scaled = precondition(&rest);
+        let next = dot(&rest, &scaled);
+        for j in 0..blocks {
+            direction[j] = scaled[j] + next / size * direction[j];
+        }
+        size = next;
+    }
+    // The counts are a fair picture of the slope for about the bandwidth.
+    solution.iter().map(|step| (step * width).clamp(-4.0 * width, 4.0 * width)).collect()
+}

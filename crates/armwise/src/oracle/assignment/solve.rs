@@ -1,0 +1,173 @@
+//! The exact optimum on the kept rows, with prices that prove it.
+//!
+//! The decision to know: most rows are far from changing their minds, so the shortest-path solver sees only those
+//! near a tie. At the end every other row is checked against the final prices; the rows that would rather move, or
+//! might be tied, join the solver and it continues. So the check is the certificate: where it passes, every row
+//! and every slot is at its best for one vector of prices, which is to say that primal equals dual.
+
+use super::choice::{choose, slack};
+use super::filter::Kept;
+use super::flow::Flow;
+use super::grid::Grid;
+use super::newton::{Target, newton};
+use super::quota::Slots;
+use crate::oracle::Pick;
+
+/// An optimal choice with its proof.
+#[derive(Debug)]
+pub(super) struct Solution<'a> {
+    /// The rows near a tie, by their place among the kept rows: row `i` of the flow is `near[i]`.
+    pub(super) near: Vec<usize>,
+    /// The exact state of those rows, and the prices.
+    pub(super) flow: Flow<'a>,
+    /// Of each kept row, which blocks it has; current for rows that are not near a tie.
+    pub(super) taken: Vec<bool>,
+    /// Whether one more unit could be brought to the block from anywhere.
+    pub(super) reached: Vec<bool>,
+}
+
+impl Solution<'_> {
+    /// The chosen arms, given the row numbers of the kept rows.
+    pub(super) fn arms(&self, rows: &[usize]) -> Vec<Pick> {
+        let blocks = self.flow.open.len();
+        let mut taken = self.taken.clone();
+        for (state, &row) in self.flow.taken.chunks_exact(blocks).zip(&self.near) {
+            taken[row * blocks..(row + 1) * blocks].copy_from_slice(state);
+        }
+        let chosen = taken.iter().enumerate().filter(|(_, taken)| **taken);
+        chosen.map(|(place, _)| Pick { row: rows[place / blocks], block: place % blocks }).collect()
+    }
+}
+
+/// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1).
+pub(super) fn solve<'a>(
+    kept: &Kept,
+    slots: &'a [Slots],
+    per_row: usize,
+    grid: &Grid,
+    mut start: Vec<f64>,
+) -> Solution<'a> {
+    let blocks = slots.len();
+    // Below this every row would take the block: a start for minima that there are not enough rows for.
+    start.iter_mut().for_each(|price| *price = if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 });
+    let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
+    let imbalance = newton(&kept.scores, per_row, &targets, &mut start);
+    start.iter_mut().for_each(|price| *price = price.clamp(-4.0, 4.0));
+
+    let mut taken = vec![false; kept.scores.len()];
+    let mut filled = vec![0; blocks];
+    let mut buffer = Vec::new();
+    let mut losses: Vec<f64> = (kept.scores.chunks_exact(blocks).zip(taken.chunks_exact_mut(blocks)))
+        .map(|(scores, taken)| {
+            let change = choose(scores, &start, per_row, &mut buffer, |block| {
+                taken[block] = true;
+                filled[block] += 1;
+            });
+            change.loss
+        })
+        .collect();
+    let prices: Vec<i128> = start.iter().map(|&price| grid.price(price)).collect();
+    let flow = Flow::new(slots, per_row, grid.bonus, prices, filled);
+    let mut solution = Solution { near: Vec::new(), flow, taken, reached: Vec::new() };
+    let mut solver = Solver { kept, per_row, grid, is_near: vec![false; kept.rows.len()] };
+    solver.add_spare(&mut solution);
+
+    let mut wanted = (4.0 * imbalance) as usize + 8 * blocks;
+    let mut margin = smallest(&losses, wanted);
+    let mut prices = start;
+    loop {
+        margin = margin.max(tolerance(&prices));
+        for (row, _) in losses.iter().enumerate().filter(|(_, loss)| **loss <= margin) {
+            solver.add(&mut solution, row);
+        }
+        let balanced = solution.flow.balance();
+        if balanced {
+            solution.reached = solution.flow.least_prices();
+        }
+        prices = solution.flow.prices[..blocks].iter().map(|&price| grid.score(price)).collect();
+        solver.losses(&solution, &prices, &mut losses);
+        if balanced {
+            let worst = losses.iter().copied().fold(f64::INFINITY, f64::min);
+            if worst > tolerance(&prices) {
+                return solution;
+            }
+            margin = -2.0 * worst;
+        } else {
+            wanted = wanted.saturating_mul(8);
+            margin = smallest(&losses, wanted);
+        }
+    }
+}
+
+/// The loss that so many others are below; infinite if there are not so many.
+fn smallest(losses: &[f64], count: usize) -> f64 {
+    if count >= losses.len() {
+        return f64::INFINITY;
+    }
+    *losses.to_vec().select_nth_unstable_by(count, f64::total_cmp).1
+}
+
+/// Rounding of scores, prices and their differences in f64 is far below this, for scores below 1.
+fn tolerance(prices: &[f64]) -> f64 {
+    const UNIT: f64 = 1.0 / (1u64 << 48) as f64;
+    UNIT * prices.iter().fold(1.0, |sum, price| sum + price.abs())
+}
+
+struct Solver<'k> {
+    kept: &'k Kept,
+    per_row: usize,
+    grid: &'k Grid,
+    /// Whether a kept row is in the flow.
+    is_near: Vec<bool>,
+}
+
+impl Solver<'_> {
+    /// Takes a kept row into the flow, once.
+    fn add(&mut self, solution: &mut Solution<'_>, row: usize) {
+        if self.is_near[row] {
+            return;
+        }
+        self.is_near[row] = true;
+        solution.near.push(row);
+        let blocks = solution.flow.open.len();
+        let places = row * blocks..(row + 1) * blocks;
+        let values = self.kept.scores[places.clone()].iter().map(|&score| self.grid.value(score));
+        solution.flow.add(values, &solution.taken[places]);
+    }
+
+    /// Takes the best row with room for each block into the flow, so that one more unit of any quota has a price.
+    fn add_spare(&mut self, solution: &mut Solution<'_>) {
+        let blocks = solution.flow.open.len();
+        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); blocks];
+        let rows = self.kept.scores.chunks_exact(blocks).zip(solution.taken.chunks_exact(blocks));
+        for (row, (scores, taken)) in rows.enumerate() {
+            if has_room(taken, self.per_row) {
+                for (best, (&score, &taken)) in best.iter_mut().zip(scores.iter().zip(taken)) {
+                    if !taken && score > best.0 {
+                        *best = (score, row);
+                    }
+                }
+            }
+        }
+        for (_, row) in best.into_iter().filter(|best| best.1 < usize::MAX) {
+            self.add(solution, row);
+        }
+    }
+
+    /// What each row outside the flow would lose by its cheapest change; infinite for rows inside.
+    fn losses(&self, solution: &Solution<'_>, prices: &[f64], losses: &mut [f64]) {
+        let blocks = prices.len();
+        let rows = self.kept.scores.chunks_exact(blocks).zip(solution.taken.chunks_exact(blocks));
+        for (row, (scores, taken)) in rows.enumerate() {
+            losses[row] = if self.is_near[row] {
+                f64::INFINITY
+            } else {
+                slack(scores, prices, taken, has_room(taken, self.per_row))
+            };
+        }
+    }
+}
+
+fn has_room(taken: &[bool], per_row: usize) -> bool {
+    taken.iter().filter(|&&taken| taken).count() < per_row
+}

@@ -1,0 +1,242 @@
+//! The one optimum among equals.
+//!
+//! The decision to know: of two super arms with the same value, the better one is that which has the first arm, in
+//! the tie order of [`Scores`], that only one of them has. This is a total order on super arms that knows nothing
+//! of rows or of the solver, so the answer is unique; for one block it is the tie rule of top-k.
+//!
+//! At optimal prices the optimal super arms are exactly those in which every row and every slot is at its best, so
+//! only rows with several best choices are looked at. Their arms are visited in tie order: an arm stays, or comes
+//! in by an exchange along rows that are still free, or is out for good.
+
+use super::grid::FORBIDDEN;
+use super::solve::Solution;
+use crate::oracle::{Pick, Scores};
+
+/// What is known of an arm of a row with a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arm {
+    /// No other optimum has it differently.
+    Settled,
+    /// It may still come in or leave.
+    Free,
+}
+
+/// The exchange graph of the rows with a choice.
+struct Exchange<'s, 'a> {
+    solution: &'s mut Solution<'a>,
+    per_row: usize,
+    bonus: i128,
+    slots: &'a [super::quota::Slots],
+    arms: Vec<Arm>,
+    /// How many blocks each row has.
+    counts: Vec<usize>,
+    /// Whether the row may also have one block fewer or more.
+    with_nobody: Vec<bool>,
+    /// Rows that could move from one node to another when they were pushed.
+    moves: Vec<Vec<u32>>,
+}
+
+/// Turns the solution into the first one in the tie order.
+pub(super) fn settle<'a>(
+    solution: &mut Solution<'a>,
+    slots: &'a [super::quota::Slots],
+    per_row: usize,
+    bonus: i128,
+    scores: &Scores<'_>,
+    rows: &[usize],
+) {
+    let blocks = slots.len();
+    let near = solution.near.len();
+    let mut exchange = Exchange {
+        solution,
+        per_row,
+        bonus,
+        slots,
+        arms: vec![Arm::Settled; near * blocks],
+        counts: vec![0; near],
+        with_nobody: vec![false; near],
+        moves: vec![Vec::new(); (blocks + 1) * (blocks + 1)],
+    };
+    let mut free: Vec<(u64, Pick, usize)> = Vec::new();
+    for row in 0..near {
+        exchange.find_choices(row);
+        for block in 0..blocks {
+            if exchange.arms[row * blocks + block] == Arm::Free {
+                let arm = Pick { row: rows[exchange.solution.near[row]], block };
+                free.push((scores.tie_key(arm), arm, row));
+            }
+        }
+    }
+    free.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| scores.tie_order(a.1, b.1)));
+    // The last one pushed moves first: the last in the order leaves, the first in the order enters.
+    for &(_, arm, row) in &free {
+        if exchange.has(row, arm.block) {
+            exchange.push_from(row, arm.block);
+        }
+    }
+    for &(_, arm, row) in free.iter().rev() {
+        if exchange.can_leave(row, blocks) {
+            exchange.push(row, blocks, arm.block);
+        }
+    }
+    for (_, arm, row) in free {
+        if !exchange.has(row, arm.block) {
+            exchange.bring_in(row, arm.block);
+        }
+        exchange.arms[row * blocks + arm.block] = Arm::Settled;
+    }
+}
+
+impl Exchange<'_, '_> {
+    fn nobody(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn has(&self, row: usize, block: usize) -> bool {
+        self.solution.flow.taken[row * self.nobody() + block]
+    }
+
+    /// Frees the arms that the row may have or not have at no loss: those whose surplus equals that of its marginal
+    /// choice.
+    fn find_choices(&mut self, row: usize) {
+        let blocks = self.nobody();
+        let flow = &self.solution.flow;
+        let surplus = |block: usize| {
+            let value = flow.values[row * blocks + block];
+            (value != FORBIDDEN).then(|| value - flow.prices[block])
+        };
+        let held = |block: &usize| flow.taken[row * blocks + block];
+        let lowest = (0..blocks).filter(held).filter_map(surplus).min();
+        let next = (0..blocks).filter(|block| !held(block)).filter_map(surplus).max();
+        let count = (0..blocks).filter(held).count();
+        let marginal = if lowest == Some(0) || (count < self.per_row && next == Some(0)) {
+            Some(0)
+        } else {
+            lowest.filter(|_| count == self.per_row && lowest == next)
+        };
+        self.counts[row] = count;
+        self.with_nobody[row] = marginal == Some(0);
+        if marginal.is_some() {
+            for block in 0..blocks {
+                if surplus(block) == marginal {
+                    self.arms[row * blocks + block] = Arm::Free;
+                }
+            }
+        }
+    }
+
+    fn can_leave(&self, row: usize, node: usize) -> bool {
+        if node == self.nobody() {
+            self.with_nobody[row] && self.counts[row] < self.per_row
+        } else {
+            self.has(row, node) && self.arms[row * self.nobody() + node] == Arm::Free
+        }
+    }
+
+    fn can_enter(&self, row: usize, node: usize) -> bool {
+        if node == self.nobody() {
+            self.with_nobody[row]
+        } else {
+            !self.has(row, node) && self.arms[row * self.nobody() + node] == Arm::Free
+        }
+    }
+
+    fn push(&mut self, row: usize, from: usize, to: usize) {
+        if from != to && self.can_enter(row, to) {
+            let nodes = self.nobody() + 1;
+            self.moves[from * nodes + to].push(row as u32);
+        }
+    }
+
+    fn push_from(&mut self, row: usize, from: usize) {
+        if self.can_leave(row, from) {
+            for to in 0..=self.nobody() {
+                self.push(row, from, to);
+            }
+        }
+    }
+
+    /// Whether the block may offer one slot more (or one fewer) at no loss.
+    fn slot(&self, from: usize, to: usize) -> bool {
+        let nobody = self.nobody();
+        let block = from.min(to);
+        if from.max(to) < nobody {
+            return false;
+        }
+        let (open, slots) = (self.solution.flow.open[block], self.slots[block]);
+        let price = self.solution.flow.prices[block];
+        let (least, most) = match price {
+            0 => (slots.min, slots.max),
+            price if price == -self.bonus => (0, slots.min),
+            _ => return false,
+        };
+        if to == nobody { least <= open && open < most } else { least < open && open <= most }
+    }
+
+    /// A row that can move between two nodes.
+    fn mover(&mut self, from: usize, to: usize) -> Option<usize> {
+        let place = from * (self.nobody() + 1) + to;
+        while let Some(&row) = self.moves[place].last() {
+            let row = row as usize;
+            if self.can_leave(row, from) && self.can_enter(row, to) {
+                return Some(row);
+            }
+            self.moves[place].pop();
+        }
+        None
+    }
+
+    fn apply(&mut self, row: usize, from: usize, to: usize) {
+        let nobody = self.nobody();
+        if from < nobody {
+            self.solution.flow.taken[row * nobody + from] = false;
+            self.counts[row] -= 1;
+        }
+        if to < nobody {
+            self.solution.flow.taken[row * nobody + to] = true;
+            self.counts[row] += 1;
+        }
+        for node in 0..=nobody {
+            self.push_from(row, node);
+        }
+    }
+
+    /// Gives the row the block if an exchange of free arms allows it: the shortest one, which needs no row twice.
+    fn bring_in(&mut self, row: usize, block: usize) {
+        let nobody = self.nobody();
+        let unseen = nobody + 1;
+        let mut parent = vec![unseen; nobody + 1];
+        let mut queue = vec![block];
+        parent[block] = block;
+        let mut head = 0;
+        let end = loop {
+            let Some(&node) = queue.get(head) else { return };
+            if node != block && self.can_leave(row, node) {
+                break node;
+            }
+            head += 1;
+            for to in 0..=nobody {
+                if parent[to] == unseen && (self.slot(node, to) || self.mover(node, to).is_some()) {
+                    parent[to] = node;
+                    queue.push(to);
+                }
+            }
+        };
+        let mut node = end;
+        while node != block {
+            let from = parent[node];
+            if self.slot(from, node) {
+                if node == nobody {
+                    self.solution.flow.open[from] += 1;
+                } else {
+                    self.solution.flow.open[node] -= 1;
+                }
+            } else {
+                let mover = self.mover(from, node).expect("the arc was found in the search");
+                self.apply(mover, from, node);
+            }
+            node = from;
+        }
+        self.apply(row, end, block);
+    }
+}

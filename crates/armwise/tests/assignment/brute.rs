@@ -1,0 +1,74 @@
+//! Brute force over all super arms.
+
+use crate::Problem;
+use armwise::{Pick, Quota, oracle::Quotas};
+
+/// The best filling: mandatory units, sum of scores, chosen arms.
+pub(crate) struct Best {
+    pub(crate) mandatory: usize,
+    pub(crate) sum: f64,
+    pub(crate) arms: Vec<Pick>,
+}
+
+pub(crate) fn bounds(problem: &Problem) -> Vec<(usize, usize)> {
+    let bounds = |quota: &Quota| match *quota {
+        Quota::Exactly(count) => (count, count),
+        Quota::Between(range) => (range.min, range.max.unwrap_or(usize::MAX)),
+    };
+    match &problem.constraint.quotas {
+        Quotas::All(quota) => vec![bounds(quota); problem.blocks],
+        Quotas::Each(each) => each.iter().map(bounds).collect(),
+    }
+}
+
+/// Compares every choice of blocks for every row by (mandatory units, sum, fewer arms, first arm in tie order).
+pub(crate) fn best(problem: &Problem, bounds: &[(usize, usize)]) -> Best {
+    let blocks = problem.blocks;
+    let mut order: Vec<Pick> = (0..problem.values.len()).map(|p| Pick { row: p / blocks, block: p % blocks }).collect();
+    problem.with(|scores| order.sort_by(|&a, &b| scores.tie_order(a, b)));
+    let mut weight = vec![0u32; order.len()];
+    for (place, arm) in order.iter().enumerate() {
+        weight[arm.row * blocks + arm.block] = 1 << (order.len() - 1 - place);
+    }
+    let mut search = Search { problem, bounds, weight, counts: vec![0; blocks], best: None };
+    search.visit(0, 0.0, 0, 0);
+    let (mandatory, sum, _, set) = search.best.expect("choosing nothing is always possible");
+    let arms = (0..search.weight.len()).filter(|&place| search.weight[place] & set != 0);
+    Best { mandatory, sum, arms: arms.map(|p| Pick { row: p / blocks, block: p % blocks }).collect() }
+}
+
+struct Search<'a> {
+    problem: &'a Problem,
+    bounds: &'a [(usize, usize)],
+    weight: Vec<u32>,
+    counts: Vec<usize>,
+    best: Option<(usize, f64, isize, u32)>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, row: usize, sum: f64, fewer: isize, set: u32) {
+        let blocks = self.problem.blocks;
+        if row == self.problem.rows() {
+            let mandatory = self.counts.iter().zip(self.bounds).map(|(&count, bounds)| count.min(bounds.0)).sum();
+            let found = (mandatory, sum, fewer, set);
+            if self.best.is_none_or(|best| best < found) {
+                self.best = Some(found);
+            }
+            return;
+        }
+        for subset in 0u32..1 << blocks {
+            let held: Vec<usize> = (0..blocks).filter(|block| subset >> block & 1 == 1).collect();
+            let score = |block: usize| self.problem.values[row * blocks + block];
+            let allowed =
+                |&block: &usize| score(block) > f64::NEG_INFINITY && self.counts[block] < self.bounds[block].1;
+            if held.len() > self.problem.constraint.per_row || !held.iter().all(allowed) {
+                continue;
+            }
+            let gain: f64 = held.iter().map(|&block| score(block)).sum();
+            let bits: u32 = held.iter().map(|&block| self.weight[row * blocks + block]).sum();
+            held.iter().for_each(|&block| self.counts[block] += 1);
+            self.visit(row + 1, sum + gain, fewer - held.len() as isize, set | bits);
+            held.iter().for_each(|&block| self.counts[block] -= 1);
+        }
+    }
+}
