@@ -151,9 +151,13 @@ impl<'a> Arms<'a> {
     /// Attaches the columns that constraints refer to by name.
     ///
     /// # Errors
-    /// [`Error::Dimension`] if a column is not a whole number of values per row.
+    /// [`Error::Dimension`] if a column is not a whole number of values per row, [`Error::Constraint`] if two columns
+    /// have the same name.
     pub fn with_columns(self, columns: &'a [Column<'a>]) -> Result<Self, Error> {
-        for column in columns {
+        for (place, column) in columns.iter().enumerate() {
+            if columns[..place].iter().any(|earlier| earlier.name == column.name) {
+                return Err(Error::Constraint(format!("two columns have the name {:?}", column.name)));
+            }
             if column.values.is_empty() || !column.values.len().is_multiple_of(self.len) {
                 return Err(Error::Dimension {
                     what: "values in a column",
@@ -219,6 +223,14 @@ impl<'a> Arms<'a> {
     pub fn name(&self, row: usize) -> Option<&'a str> {
         match self.keys {
             Keys::Names { names, .. } => Some(&names[row]),
+            _ => None,
+        }
+    }
+
+    /// The row numbers that serve as ids, where neither ids nor names were given.
+    pub(crate) fn numbers(&self) -> Option<Range<u64>> {
+        match self.keys {
+            Keys::FromRow(first) => Some(first..first + self.len as u64),
             _ => None,
         }
     }

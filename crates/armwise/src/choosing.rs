@@ -7,7 +7,7 @@ use crate::{
     Arms, Column, Decision, Error, Names, Oracle, Policy, Posterior, Round, Scores, Ties, learner::decide,
     scoring::Scorer,
 };
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// A choice under way: give it all parts, then finish.
 ///
@@ -33,6 +33,8 @@ pub struct Choosing<'p, 'o, P> {
     kept: Kept,
     /// How many rows were left when the kept ones were last thinned.
     thinned: usize,
+    /// The row numbers that served as ids so far.
+    numbered: Vec<Range<u64>>,
 }
 
 /// Rows kept from the parts so far, owned.
@@ -40,10 +42,17 @@ pub struct Choosing<'p, 'o, P> {
 struct Kept {
     features: Vec<f64>,
     ids: Vec<u64>,
-    names: Option<Names>,
-    /// Name, values, and how many there are to a row.
-    columns: Vec<(String, Vec<f64>, usize)>,
+    /// As many as rows, or none.
+    names: Vec<String>,
+    columns: Vec<KeptColumn>,
     scores: Vec<f64>,
+}
+
+#[derive(Debug)]
+struct KeptColumn {
+    name: String,
+    values: Vec<f64>,
+    per_row: usize,
 }
 
 impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
@@ -54,90 +63,108 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
         round: Round,
         oracle: &'o dyn Oracle,
     ) -> Self {
-        Self { policy, posteriors, ties, round, oracle, kept: Kept::default(), thinned: 0 }
+        Self { policy, posteriors, ties, round, oracle, kept: Kept::default(), thinned: 0, numbered: Vec::new() }
     }
 
-    /// Takes the next part. Rows need ids that are unique over all parts; slices of one whole have them.
+    /// Takes the next part. Its rows need ids or names that are unique over all parts; slices of one whole have them.
+    /// (A row number, or an id among the kept rows, that comes again is refused; an id that comes again among rows
+    /// that were not kept goes unnoticed, since they are not remembered.)
     ///
     /// # Errors
-    /// A typed error for bad arms, or for a part that has other columns than the ones before.
+    /// A typed error for bad arms, or for a part with other columns than the ones before; the part is not taken then.
     pub fn add(&mut self, part: &Arms<'_>) -> Result<(), Error> {
-        let scores = Scorer::new(self.policy, &self.posteriors, self.round).score(part)?;
-        let blocks = self.posteriors.len();
-        let rows = self.oracle.candidates(&Scores::new(&scores, blocks, *part, self.ties, self.round)?)?;
-        self.kept.extend(part, &scores, blocks, &rows)?;
-        if self.kept.ids.len() > 2 * self.thinned.max(1024) {
-            self.thin()?;
+        if let Some(numbers) = part.numbers() {
+            let again = self.numbered.iter().find(|seen| seen.start < numbers.end && numbers.start < seen.end);
+            if let Some(seen) = again {
+                let id = seen.start.max(numbers.start);
+                let (first, second) = ((id - seen.start) as usize, (id - numbers.start) as usize);
+                return Err(Error::DuplicateId { id, first, second });
+            }
         }
-        Ok(())
+        let scores = Scorer::new(self.policy, &self.posteriors, self.round)?.score(part)?;
+        let blocks = self.posteriors.len();
+        let mut rows = self.oracle.candidates(&Scores::new(&scores, blocks, *part, self.ties, self.round)?)?;
+        if let Some(row) = rows.iter().find(|&&row| row >= part.len()) {
+            return Err(Error::Constraint(format!("the oracle names row {row} of a part of {} rows", part.len())));
+        }
+        if rows.is_empty() && self.kept.ids.is_empty() {
+            rows.push(0); // any row will do: without one, the oracle could not be asked at the end
+        }
+        self.kept.extend(part, &scores, blocks, &rows)?;
+        self.numbered.extend(part.numbers());
+        if self.kept.ids.len() > 2 * self.thinned.max(1024) { self.thin() } else { Ok(()) }
     }
 
     /// The decision over all parts.
     ///
     /// # Errors
-    /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id in two parts (rows count from 0), or what
-    /// the oracle says.
+    /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
+    /// the kept ones), or what the oracle says.
     pub fn finish(self) -> Result<Decision, Error> {
-        let columns = self.kept.borrowed_columns();
-        let arms = self.kept.arms(self.posteriors[0].dim(), &columns)?;
-        let selection = self.oracle.argmax(&self.scores(arms)?)?;
-        Ok(decide(&Scorer::new(self.policy, &self.posteriors, self.round), self.round, &arms, selection))
-    }
-
-    fn scores<'a>(&'a self, arms: Arms<'a>) -> Result<Scores<'a>, Error> {
-        Scores::new(&self.kept.scores, self.posteriors.len(), arms, self.ties, self.round)
+        let scorer = Scorer::new(self.policy, &self.posteriors, self.round)?;
+        self.ask(|_, scores| decide(&scorer, self.round, scores, self.oracle))
     }
 
     fn thin(&mut self) -> Result<(), Error> {
-        let columns = self.kept.borrowed_columns();
-        let arms = self.kept.arms(self.posteriors[0].dim(), &columns)?;
-        let rows = self.oracle.candidates(&self.scores(arms)?)?;
-        let mut fewer = Kept::default();
-        fewer.extend(&arms, &self.kept.scores, self.posteriors.len(), &rows)?;
-        self.thinned = rows.len();
+        let fewer = self.ask(|kept, scores| {
+            let rows = self.oracle.candidates(scores)?;
+            let mut fewer = Kept::default();
+            let rows = if rows.is_empty() { vec![0] } else { rows };
+            fewer.extend(&scores.arms(), &kept.scores, scores.blocks(), &rows)?;
+            Ok(fewer)
+        })?;
+        self.thinned = fewer.ids.len();
         self.kept = fewer;
         Ok(())
+    }
+
+    /// Lends out the kept rows as scores.
+    fn ask<T>(&self, ask: impl FnOnce(&Kept, &Scores<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let kept = &self.kept;
+        let columns: Vec<Column<'_>> =
+            kept.columns.iter().map(|column| Column { name: &column.name, values: &column.values }).collect();
+        let names = Names::new(kept.names.iter().map(String::as_str))?;
+        let arms = Arms::new(&kept.features, self.posteriors[0].dim())?.with_columns(&columns)?;
+        let arms = if kept.names.is_empty() { arms.with_ids(&kept.ids) } else { arms.with_names(&names) }?;
+        ask(kept, &Scores::new(&kept.scores, self.posteriors.len(), arms, self.ties, self.round)?)
     }
 }
 
 impl Kept {
+    /// Adds rows of a part; checks that they fit before anything changes.
     fn extend(&mut self, part: &Arms<'_>, scores: &[f64], blocks: usize, rows: &[usize]) -> Result<(), Error> {
-        let names: Vec<&str> = part.column_names().collect();
+        let columns: Vec<KeptColumn> = part
+            .column_names()
+            .filter_map(|name| {
+                let (values, per_row) = part.column(name)?;
+                let values = rows.iter().flat_map(|row| &values[row * per_row..(row + 1) * per_row]).copied().collect();
+                Some(KeptColumn { name: name.to_owned(), values, per_row })
+            })
+            .collect();
+        let names: Vec<String> = rows.iter().filter_map(|&row| part.name(row)).map(str::to_owned).collect();
         if self.ids.is_empty() {
-            self.columns = names.iter().map(|&name| (name.to_owned(), Vec::new(), 1)).collect();
-            self.names = None;
-        } else if !self.columns.iter().map(|(name, ..)| name.as_str()).eq(names.iter().copied()) {
-            return Err(Error::Constraint(format!("a part has the columns {names:?}, the parts before had others")));
-        }
-        for (name, values, per_row) in &mut self.columns {
-            let Some((column, width)) = part.column(name) else { continue };
-            *per_row = width;
-            for row in rows {
-                values.extend(&column[row * width..(row + 1) * width]);
+            self.columns = columns;
+        } else {
+            let shape = |columns: &[KeptColumn]| -> Vec<(String, usize)> {
+                columns.iter().map(|column| (column.name.clone(), column.per_row)).collect()
+            };
+            let (before, now) = (shape(&self.columns), shape(&columns));
+            if before != now {
+                let text =
+                    format!("a part has the columns (name, values to a row) {now:?}, the parts before {before:?}");
+                return Err(Error::Constraint(text));
             }
+            if !rows.is_empty() && names.is_empty() != self.names.is_empty() {
+                return Err(Error::Constraint("some parts have names and others have not".into()));
+            }
+            self.columns.iter_mut().zip(columns).for_each(|(mine, column)| mine.values.extend(column.values));
         }
-        let mut named: Vec<String> = self.names.take().map_or_else(Vec::new, Names::into_names);
+        self.names.extend(names);
         for &row in rows {
             self.features.extend(part.row(row));
             self.ids.push(part.id(row));
             self.scores.extend(&scores[row * blocks..(row + 1) * blocks]);
-            named.extend(part.name(row).map(str::to_owned));
-        }
-        if !named.is_empty() {
-            self.names = Some(Names::new(named)?);
         }
         Ok(())
-    }
-
-    fn borrowed_columns(&self) -> Vec<Column<'_>> {
-        self.columns.iter().map(|(name, values, _)| Column { name, values }).collect()
-    }
-
-    fn arms<'a>(&'a self, dim: usize, columns: &'a [Column<'a>]) -> Result<Arms<'a>, Error> {
-        let arms = Arms::new(&self.features, dim)?.with_columns(columns)?;
-        match &self.names {
-            Some(names) => arms.with_names(names),
-            None => arms.with_ids(&self.ids),
-        }
     }
 }

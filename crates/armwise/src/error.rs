@@ -19,9 +19,21 @@ pub enum Error {
         /// The offending value.
         value: f64,
     },
-    /// A finite feature is so large that the score overflows.
+    /// A feature is so large that sums of squares would overflow.
     #[error(
-        "score of row {row}, block {block} is {value} though its features are finite; scale the features so that |x| <= 1"
+        "feature at row {row}, column {column} is {value}; the most is 1e100, and |x| <= 1 is what the theory assumes: scale the features"
+    )]
+    FeatureTooLarge {
+        /// Row among the given arms or observations, from 0.
+        row: usize,
+        /// Column (coordinate of x), from 0.
+        column: usize,
+        /// The offending value.
+        value: f64,
+    },
+    /// Finite features gave a score that is not.
+    #[error(
+        "score of row {row}, block {block} is {value} though its features are finite; scale the features so that |x| <= 1, and see that the policy's direction and bonus are finite"
     )]
     ScoreOverflow {
         /// Row among the given arms, from 0.
@@ -52,8 +64,10 @@ pub enum Error {
         value: f64,
     },
     /// A reward given straight to a model is NaN or infinite.
-    #[error("observed reward in block {block} is {value}; rewards must be finite numbers")]
+    #[error("observed reward at row {row}, block {block} is {value}; rewards must be finite numbers")]
     ObservedNotFinite {
+        /// Row among the given observations, from 0.
+        row: usize,
         /// The observation's block.
         block: u32,
         /// The offending value.
@@ -163,6 +177,16 @@ pub enum Error {
     NothingLearned {
         /// The empty block.
         block: u32,
+    },
+    /// The decision is not the one that the reward was learned from.
+    #[error("arm {id} in block {block} of round {t} was learned with other features; the decision was altered")]
+    DecisionChanged {
+        /// The arm's id.
+        id: u64,
+        /// The arm's block.
+        block: u32,
+        /// The decision's round.
+        t: u64,
     },
     /// The round's bookkeeping was given up by `close_before`.
     #[error("round {t} is closed: rewards are taken from round {open_from} on")]

@@ -54,10 +54,6 @@ impl Names {
         &self.names
     }
 
-    pub(crate) fn into_names(self) -> Vec<String> {
-        self.names
-    }
-
     /// The ids in row order.
     #[must_use]
     pub fn ids(&self) -> &[u64] {

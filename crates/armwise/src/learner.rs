@@ -4,8 +4,11 @@
 //! choose at once and every choice can be replayed; learning checks everything before it changes anything.
 
 use crate::{
-    Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Observation, Oracle, Policy, Posterior, Reward,
-    Round, Scores, Selection, Ties, ledger::Ledger, scoring::Scorer,
+    Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Observation, Oracle, Pick, Policy, Posterior, Reward,
+    Round, Scores, Ties,
+    ledger::Ledger,
+    model::check_features,
+    scoring::{Explanation, Scorer},
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -83,7 +86,7 @@ impl<P: Policy> Learner<P> {
         self.ties
     }
 
-    /// The posterior of a block, with the policy's ridge.
+    /// The posterior of a block, with the policy's ridge, as of the newest round learned from.
     ///
     /// # Errors
     /// [`Error::UnknownBlock`], [`Error::NotPositiveDefinite`].
@@ -97,10 +100,10 @@ impl<P: Policy> Learner<P> {
     /// A typed error for bad arms or a constraint that cannot be met.
     pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
         let posteriors = self.posteriors(round)?;
-        let scorer = Scorer::new(&self.policy, &posteriors, round);
+        let scorer = Scorer::new(&self.policy, &posteriors, round)?;
         let scores = scorer.score(arms)?;
-        let selection = oracle.argmax(&Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?)?;
-        Ok(decide(&scorer, round, arms, selection))
+        let scores = Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?;
+        decide(&scorer, round, &scores, oracle)
     }
 
     /// Chooses the super arm of a round whose arms come in parts: the same decision as from all arms at once.
@@ -116,7 +119,7 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// A typed error for bad arms.
     pub fn scores(&self, round: Round, arms: &Arms<'_>) -> Result<Vec<f64>, Error> {
-        Scorer::new(&self.policy, &self.posteriors(round)?, round).score(arms)
+        Scorer::new(&self.policy, &self.posteriors(round)?, round)?.score(arms)
     }
 
     /// Learns rewards of a decision: of any subset of its arms, in any order, at any time, once each.
@@ -127,7 +130,7 @@ impl<P: Policy> Learner<P> {
     pub fn learn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
         let places = self.places(decision, rewards)?;
         for (&place, reward) in places.iter().zip(rewards) {
-            if let Some(reward) = self.ledger.get(decision.round, &decision.arms[place]) {
+            if let Some(reward) = self.ledger.get(decision.round, &decision.arms[place])? {
                 return Err(second_reward(decision, place, reward));
             }
             if !reward.reward.is_finite() {
@@ -157,7 +160,20 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// As [`correct`](Self::correct).
     pub fn unlearn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
-        self.revise(decision, rewards, |model, seen, _| model.unlearn(seen), |_| None)
+        let rewards: Vec<Reward> = rewards.iter().map(|reward| Reward { reward: 0.0, ..reward.clone() }).collect();
+        self.revise(decision, &rewards, |model, seen, _| model.unlearn(seen), |_| None)
+    }
+
+    /// Adds everything that another learner has learned, with its bookkeeping: the policy and the tie rule stay.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the models do not fit, [`Error::SecondReward`] if both learned the same reward.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let ledger = self.ledger.merged(&other.ledger)?;
+        self.model.merge(&other.model)?;
+        self.ledger = ledger;
+        self.forget_posteriors();
+        Ok(())
     }
 
     /// Gives up the bookkeeping of all rounds before `t`: their rewards are refused from now on.
@@ -173,18 +189,20 @@ impl<P: Policy> Learner<P> {
         book: impl Fn(f64) -> Option<f64>,
     ) -> Result<(), Error> {
         let places = self.places(decision, rewards)?;
-        let mut model = self.model.clone();
+        let mut learned = Vec::with_capacity(places.len());
         for (&place, reward) in places.iter().zip(rewards) {
             let arm = &decision.arms[place];
             let no_reward = Error::NoReward { id: arm.id, block: arm.block, t: decision.round.t };
-            let learned = self.ledger.get(decision.round, arm).ok_or(no_reward)?;
+            let seen = decision.observation(place, self.ledger.get(decision.round, arm)?.ok_or(no_reward)?);
             if !reward.reward.is_finite() {
                 return Err(Error::RewardNotFinite { id: arm.id, block: arm.block, value: reward.reward });
             }
-            change(&mut model, &decision.observation(place, learned), reward.reward)?;
+            self.model.check(place, &seen)?;
+            self.model.check(place, &Observation { reward: reward.reward, ..seen })?;
+            learned.push(seen);
         }
-        self.model = model;
-        for (&place, reward) in places.iter().zip(rewards) {
+        for ((seen, reward), &place) in learned.iter().zip(rewards).zip(&places) {
+            change(&mut self.model, seen, reward.reward)?;
             self.ledger.set(decision.round, &decision.arms[place], book(reward.reward));
         }
         self.forget_posteriors();
@@ -206,14 +224,15 @@ impl<P: Policy> Learner<P> {
 
     fn posteriors(&self, round: Round) -> Result<Arc<Vec<Posterior>>, Error> {
         let idle = self.model.idle(round.t);
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, posteriors)) = cache.as_ref()
-            && *at == idle
+        let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((at, posteriors)) = cached
+            && at == idle
         {
-            return Ok(Arc::clone(posteriors));
+            return Ok(posteriors);
         }
+        // Not under the lock: factoring is parallel, and a waiting thread may take up another choice of this learner.
         let posteriors = Arc::new(self.model.posteriors(round.t, self.policy.ridge())?);
-        *cache = Some((idle, Arc::clone(&posteriors)));
+        *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((idle, Arc::clone(&posteriors)));
         Ok(posteriors)
     }
 
@@ -234,23 +253,32 @@ fn second_reward(decision: &Decision, place: usize, reward: f64) -> Error {
     Error::SecondReward { id, block, t: decision.round.t, reward }
 }
 
-/// Writes a selection down as a decision.
-pub(crate) fn decide(scorer: &Scorer<'_>, round: Round, arms: &Arms<'_>, selection: Selection) -> Decision {
-    let chosen = selection.arms.iter().map(|pick| {
+/// Asks the oracle and writes its selection down.
+pub(crate) fn decide(
+    scorer: &Scorer<'_>,
+    round: Round,
+    scores: &Scores<'_>,
+    oracle: &dyn Oracle,
+) -> Result<Decision, Error> {
+    let selection = oracle.argmax(scores)?;
+    selection.check(scores)?;
+    let arms = scores.arms();
+    let choose = |pick: &Pick| {
         let features = arms.row(pick.row);
+        check_features(pick.row, &features)?;
         let id = arms.id(pick.row);
-        let why = scorer.explain(&features, id, pick.block);
         let name = arms.name(pick.row).map(str::to_owned);
         let block = pick.block as u32;
-        ChosenArm { id, name, block, mean: why.mean, width: why.width, draw: why.draw, score: why.score, features }
-    });
-    Decision {
+        let Explanation { mean, width, draw, score } = scorer.explain(&features, id, pick.block);
+        Ok(ChosenArm { id, name, block, mean, width, draw, score, features })
+    };
+    Ok(Decision {
         round,
-        arms: chosen.collect(),
+        arms: selection.arms.iter().map(choose).collect::<Result<_, Error>>()?,
         objective: selection.objective,
         upper_bound: selection.upper_bound,
         quality: selection.quality,
         prices: selection.prices,
         missing: selection.missing,
-    }
+    })
 }

@@ -39,7 +39,10 @@ pub use error::Error;
 pub use id::{Names, id_of};
 pub use learner::Learner;
 pub use model::{Block, Model, Observation};
-pub use oracle::{Assignment, Constraint, Infeasible, Oracle, Pick, Quality, Quota, Scores, Selection, Ties, TopK};
+pub use oracle::{
+    Assignment, Constraint, Infeasible, Missing, OnInfeasible, Oracle, Pick, Price, Quality, Quota, Scores, Selection,
+    Ties, TopK,
+};
 pub use policy::{
     Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,
     RoundWiseTs, Schedule, Theory,

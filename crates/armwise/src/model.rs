@@ -71,7 +71,7 @@ impl Block {
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "Unchecked")]
 pub struct Model {
     dim: usize,
     /// The forgetting factor: 1 forgets nothing.
@@ -145,7 +145,7 @@ impl Model {
     /// # Errors
     /// As [`observe`](Self::observe); nothing is changed unless all are good.
     pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
-        seen.iter().try_for_each(|seen| self.check(seen))?;
+        seen.iter().enumerate().try_for_each(|(row, seen)| self.check(row, seen))?;
         // Rounds in one batch may differ; the sums are discounted in the order of arrival, as one at a time would.
         for run in seen.chunk_by(|a, b| a.t == b.t) {
             self.advance(run[0].t);
@@ -167,7 +167,7 @@ impl Model {
     /// # Errors
     /// As [`observe`](Self::observe), and [`Error::NothingLearned`] if the block has no observation.
     pub fn unlearn(&mut self, seen: &Observation<'_>) -> Result<(), Error> {
-        self.check(seen)?;
+        self.check(0, seen)?;
         let weight = self.weight(seen.t);
         let block = &mut self.blocks[seen.block as usize];
         if block.count == 0 {
@@ -183,8 +183,8 @@ impl Model {
     /// # Errors
     /// As [`unlearn`](Self::unlearn).
     pub fn correct(&mut self, seen: &Observation<'_>, reward: f64) -> Result<(), Error> {
-        self.check(seen)?;
-        self.check(&Observation { reward, ..*seen })?;
+        self.check(0, seen)?;
+        self.check(0, &Observation { reward, ..*seen })?;
         let weight = self.weight(seen.t);
         let block = &mut self.blocks[seen.block as usize];
         if block.count == 0 {
@@ -239,10 +239,11 @@ impl Model {
     /// The posteriors of all blocks for choosing in round `t`: what was learned counts as at the end of round t - 1.
     pub(crate) fn posteriors(&self, t: u64, ridge: f64) -> Result<Vec<Posterior>, Error> {
         let factor = self.discount(self.idle(t));
-        (0..self.blocks.len() as u32)
-            .into_par_iter()
-            .map(|block| Posterior::new(&self.blocks[block as usize], block, ridge, factor))
-            .collect()
+        let number_of_blocks = self.blocks.len() as u32;
+        let new = |block| Posterior::new(&self.blocks[block as usize], block, ridge, factor);
+        // Collected before it is judged, so that the first bad block is named whatever the threads do.
+        let posteriors: Vec<_> = (0..number_of_blocks).into_par_iter().map(new).collect();
+        posteriors.into_iter().collect()
     }
 
     /// How many rounds of forgetting lie between the sums and the choice of round `t`; 0 if nothing is forgotten.
@@ -264,35 +265,56 @@ impl Model {
         if block <= last { Ok(()) } else { Err(Error::UnknownBlock { block, last }) }
     }
 
-    fn check(&self, seen: &Observation<'_>) -> Result<(), Error> {
+    /// Refuses an observation that would do harm; `row` is its place in the batch.
+    pub(crate) fn check(&self, row: usize, seen: &Observation<'_>) -> Result<(), Error> {
         self.known(seen.block)?;
         if seen.x.len() != self.dim {
-            return Err(Error::Dimension {
-                what: "features of an observation",
-                expected: self.dim,
-                found: seen.x.len(),
-            });
+            let what = "features of an observation";
+            return Err(Error::Dimension { what, expected: self.dim, found: seen.x.len() });
         }
-        if let Some(column) = seen.x.iter().position(|x| !x.is_finite()) {
-            return Err(Error::FeatureNotFinite { row: 0, column, value: seen.x[column] });
+        check_features(row, seen.x)?;
+        let (block, value) = (seen.block, seen.reward);
+        if !value.is_finite() {
+            return Err(Error::ObservedNotFinite { row, block, value });
         }
-        let largest = seen.x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
-        check("largest |feature|", largest, largest <= 1e100, "at most 1e100: scale the features so that |x| <= 1")?;
-        if !seen.reward.is_finite() {
-            return Err(Error::ObservedNotFinite { block: seen.block, value: seen.reward });
-        }
-        check("|reward|", seen.reward.abs(), seen.reward.abs() <= 1e100, "at most 1e100: scale the rewards")
+        check("|reward|", value.abs(), value.abs() <= LARGEST, "at most 1e100: scale the rewards")
     }
+}
 
-    /// Whether the parts fit together: for a model that was read from outside.
-    pub(crate) fn is_consistent(&self) -> bool {
-        let fits = |block: &Block| block.b.len() == self.dim && block.g.len() == triangle(self.dim);
+/// Sums of this many squares stay finite; anything near it is a mistake.
+const LARGEST: f64 = 1e100;
+
+/// Refuses features that a model could not learn from.
+pub(crate) fn check_features(row: usize, x: &[f64]) -> Result<(), Error> {
+    match x.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
+        None => Ok(()),
+        Some(column) if x[column].is_finite() => Err(Error::FeatureTooLarge { row, column, value: x[column] }),
+        Some(column) => Err(Error::FeatureNotFinite { row, column, value: x[column] }),
+    }
+}
+
+/// A model as it comes from outside, before it is known to hold together.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    dim: usize,
+    gamma: f64,
+    t: u64,
+    blocks: Vec<Block>,
+}
+
+impl TryFrom<Unchecked> for Model {
+    type Error = Error;
+
+    fn try_from(Unchecked { dim, gamma, t, blocks }: Unchecked) -> Result<Self, Error> {
+        let empty = Self::new(dim, blocks.len())?.with_gamma(gamma)?;
+        let fits = |block: &Block| block.b.len() == dim && block.g.len() == triangle(dim);
         let finite = |block: &Block| block.b.iter().chain(&block.g).all(|sum| sum.is_finite());
-        self.dim > 0
-            && !self.blocks.is_empty()
-            && self.gamma > 0.0
-            && self.gamma <= 1.0
-            && self.blocks.iter().all(|block| fits(block) && finite(block))
+        if blocks.iter().all(|block| fits(block) && finite(block)) {
+            Ok(Self { t, blocks, ..empty })
+        } else {
+            Err(Error::BadFormat("the model's sums do not fit its dimension, or are not finite".into()))
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 //!     "ties": "by-id",
 //!     "model": {"dim": d, "gamma": 1.0, "t": newest round,
 //!               "blocks": [{"count": n, "b": [d numbers], "g": [lower triangle row by row, d(d+1)/2 numbers]}]},
-//!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0}]}]} } }
+//!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0, "features": <XXH64 of the f64 bits>}]}]} } }
 //! ```
 
 use crate::{Error, Learner, Model, Policy, Ties, ledger::Ledger};
@@ -46,7 +46,12 @@ struct BodyOut<'a, P> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct FileIn<P> {
+    #[serde(rename = "format")]
+    _format: String,
+    #[serde(rename = "version")]
+    _version: u64,
     checksum: String,
     learner: BodyIn<P>,
 }
@@ -85,14 +90,14 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
         if head.version > VERSION {
             return Err(Error::NewerFormat { found: head.version, supported: VERSION });
         }
+        if head.version == 0 {
+            return Err(Error::BadFormat("format version 0 was never written".into()));
+        }
         let file: FileIn<P> = serde_json::from_str(text).map_err(bad)?;
         let BodyIn { policy, ties, model, ledger } = file.learner;
         let found = checksum(&BodyOut { policy: &policy, ties, model: &model, ledger: &ledger })?;
         if found != file.checksum {
             return Err(Error::Damaged { expected: file.checksum, found });
-        }
-        if !model.is_consistent() {
-            return Err(Error::BadFormat("the model's sums do not fit its dimension, or are not finite".into()));
         }
         Self::from_parts(policy, ties, model, ledger)
     }

@@ -3,7 +3,7 @@
 //! The decision to know: arms lie in the vector lanes. A tile of arms is transposed once, then every block
 //! multiplies it by its direction and by its triangular W, row by row in ascending order. So each arm sees the
 //! same operations in the same order whatever tile, chunk or thread it falls into, and X is read once for all
-//! blocks. No fused multiply-add, so the bits are the same on every machine; `pulp` only picks wider registers.
+//! blocks. No fused multiply-add here: `pulp` only picks wider registers, which changes no bit.
 
 #![allow(clippy::inline_always, reason = "kernels must be compiled inside the dispatch, for its instruction set")]
 
@@ -34,6 +34,23 @@ struct BlockScorer<'p> {
     draws: Draws,
 }
 
+/// What one task scores. A type of its own, because a closure given to `dispatch` need not be inlined, and then its
+/// body is compiled for the smallest instruction set.
+struct Task<'t, 'p, 'a> {
+    scorer: &'t Scorer<'p>,
+    part: &'t Arms<'a>,
+    out: &'t mut [f64],
+}
+
+impl pulp::WithSimd for Task<'_, '_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) {
+        self.scorer.score_part(self.part, self.out);
+    }
+}
+
 /// An arm's score and where it comes from.
 pub(crate) struct Explanation {
     pub(crate) mean: f64,
@@ -43,13 +60,21 @@ pub(crate) struct Explanation {
 }
 
 impl<'p> Scorer<'p> {
-    pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: &'p [Posterior], round: Round) -> Self {
+    /// Asks the policy for each block's direction and bonus.
+    pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: &'p [Posterior], round: Round) -> Result<Self, Error> {
+        let dim = posteriors[0].dim();
+        let count = posteriors.iter().map(Posterior::count).sum();
         let ready = |(block, posterior)| {
-            let at = Context { round, block, blocks: posteriors.len(), posterior };
+            let at = Context { round, block, blocks: posteriors.len(), count, posterior };
+            let direction = policy.direction(&at);
+            if direction.len() != dim {
+                let what = "elements in the policy's direction";
+                return Err(Error::Dimension { what, expected: dim, found: direction.len() });
+            }
             let draws = round.draws(block, Stream::BONUS);
-            BlockScorer { posterior, direction: policy.direction(&at), bonus: policy.bonus(&at), draws }
+            Ok(BlockScorer { posterior, direction, bonus: policy.bonus(&at), draws })
         };
-        Self { blocks: (0..).zip(posteriors).map(ready).collect(), dim: posteriors[0].dim() }
+        Ok(Self { blocks: (0..).zip(posteriors).map(ready).collect::<Result<_, _>>()?, dim })
     }
 
     /// The scores of all arms, row-major, with -infinity where an arm is not eligible.
@@ -63,15 +88,16 @@ impl<'p> Scorer<'p> {
             return Err(Error::Dimension { what: "eligible flags per arm", expected: blocks, found: flags });
         }
         let mut scores = vec![0.0; arms.len() * blocks];
-        scores.par_chunks_mut(ROWS_PER_TASK * blocks).enumerate().try_for_each(|(task, out)| {
+        let bad = scores.par_chunks_mut(ROWS_PER_TASK * blocks).enumerate().find_map_first(|(task, out)| {
             let first = task * ROWS_PER_TASK;
             let part = arms.slice(first..first + out.len() / blocks);
-            pulp::Arch::new().dispatch(|| self.score_part(&part, out));
-            match out.iter().position(|score| !score.is_finite()) {
-                Some(place) => Err(blame(arms, first + place / blocks, place % blocks, out[place])),
-                None => Ok(()),
-            }
-        })?;
+            pulp::Arch::new().dispatch(Task { scorer: self, part: &part, out: &mut *out });
+            let place = out.iter().position(|score| !score.is_finite())?;
+            Some(blame(arms, first + place / blocks, place % blocks, out[place]))
+        });
+        if let Some(error) = bad {
+            return Err(error);
+        }
         if flags > 0 {
             for (place, score) in scores.iter_mut().enumerate() {
                 if !arms.is_eligible(place / blocks, place % blocks) {

@@ -31,7 +31,7 @@ fn p() -> f64 {
 }
 
 impl Problem {
-    /// beta_t(delta) = R sqrt(d log((1 + k t / lambda) / delta)) + sqrt(lambda) S.
+    /// beta_t(delta) = R sqrt(d log((1 + k t / lambda) / delta)) + sqrt(lambda) S, for lambda > 0 and 0 < delta < 1.
     ///
     /// # Reference
     /// Section VI, first display.
@@ -68,6 +68,7 @@ impl Problem {
     /// # Reference
     /// Theorem 1 and its proof.
     pub fn arm_wise_ts_bound(&self, rounds: u64, n: usize, delta: f64) -> Result<f64, Error> {
+        check("n", n as f64, n > 0, "at least 1")?;
         let v = self.beta(rounds, delta / (4.0 * n as f64 * rounds as f64));
         self.ts_bound(rounds, n as f64, v, delta)
     }

@@ -1,7 +1,8 @@
 //! Matrix factorisation on the observed ratings only, by alternating least squares.
 //!
-//! The decision to know: the ratings' mean is taken off first, and the penalty on a vector grows with its number of
-//! ratings, as in the reference. So vectors tell what is liked more or less than usual, not how much was rated.
+//! The decision to know: the ratings' mean is taken off first, so vectors tell what is liked more or less than usual,
+//! and the penalty is the same for every vector. With a penalty that grows with the number of ratings (Zhou et al.
+//! 2008), the lengths would say nothing about how much a user rates, which is much of who rates a test movie.
 
 use armwise::{Draws, Round};
 use faer::{
@@ -14,8 +15,8 @@ use rayon::prelude::*;
 use super::{sparse::Sparse, split::Split};
 use crate::{Error, streams};
 
-/// The penalty per rating.
-pub(crate) const PENALTY: f64 = 0.05;
+/// The penalty on the squared length of every vector.
+pub(crate) const PENALTY: f64 = 5.0;
 /// How often users and movies are solved for.
 pub(crate) const SWEEPS: usize = 5;
 
@@ -23,12 +24,11 @@ pub(crate) const SWEEPS: usize = 5;
 ///
 /// # Formula
 /// ```text
-/// minimise  sum over observed (i, j) of (r_ij - mean - x_i'y_j)^2 + penalty (sum_i n_i |x_i|^2 + sum_j n_j |y_j|^2)
+/// minimise  sum over observed (i, j) of (r_ij - mean - x_i'y_j)^2 + penalty (sum_i |x_i|^2 + sum_j |y_j|^2)
 /// ```
-/// with n the number of ratings of a user or a movie.
 ///
 /// # Reference
-/// Zhou, Wilkinson, Schreiber, Pan: Large-scale parallel collaborative filtering for the Netflix prize (2008).
+/// Koren, Bell, Volinsky: Matrix factorization techniques for recommender systems (IEEE Computer, 2009).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Als {
     /// The mean of the ratings.
@@ -104,7 +104,7 @@ impl Workspace {
         Self { rank, gathered: Vec::new(), gram: Mat::zeros(rank, rank), memory }
     }
 
-    /// One ridge regression: (sum of y y' + penalty n I) x = sum of (r - mean) y.
+    /// One ridge regression: (sum of y y' + penalty I) x = sum of (r - mean) y.
     fn solve(&mut self, columns: &[u32], halves: &[u8], mean: f64, penalty: f64, fixed: &[f64], x: &mut [f64]) {
         let rank = self.rank;
         x.fill(0.0);
@@ -131,7 +131,7 @@ impl Workspace {
             Par::Seq,
         );
         for n in 0..rank {
-            self.gram[(n, n)] += penalty * columns.len() as f64;
+            self.gram[(n, n)] += penalty;
         }
         let stack = MemStack::new(&mut self.memory);
         factor::cholesky_in_place(
@@ -169,7 +169,7 @@ mod tests {
         for user in 0..matrix.height() {
             let x = &als.users[user * rank..][..rank];
             let (movies, halves) = matrix.row(user);
-            let mut gradient: Vec<f64> = x.iter().map(|x| 0.1 * movies.len() as f64 * x).collect();
+            let mut gradient: Vec<f64> = x.iter().map(|x| 0.1 * x).collect();
             for (&movie, &half) in movies.iter().zip(halves) {
                 let y = &als.movies[movie as usize * rank..][..rank];
                 let error = als.mean + dot(x, y) - 0.5 * f64::from(half);
@@ -184,13 +184,13 @@ mod tests {
         let (matrix, rank, penalty) = (small(), 6, 0.1);
         let objective = |sweeps| {
             let als = Als::of(&matrix, rank, penalty, sweeps, 1).unwrap();
-            let mut sum = 0.0;
+            let mut sum = penalty * (dot(&als.users, &als.users) + dot(&als.movies, &als.movies));
             for user in 0..matrix.height() {
                 let x = &als.users[user * rank..][..rank];
                 for (&movie, &half) in matrix.row(user).0.iter().zip(matrix.row(user).1) {
                     let y = &als.movies[movie as usize * rank..][..rank];
                     let error = als.mean + dot(x, y) - 0.5 * f64::from(half);
-                    sum += error * error + penalty * (dot(x, x) + dot(y, y));
+                    sum += error * error;
                 }
             }
             sum

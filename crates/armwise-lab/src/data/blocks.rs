@@ -3,7 +3,7 @@
 //! The decision to know: each row of the product is one sum in the order of the row's entries, made by one thread.
 //! So the bits are the same on any number of threads, and the transposed product is a product with the transpose.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::sparse::Sparse;
@@ -22,14 +22,31 @@ pub(crate) fn product(matrix: &Sparse, dense: &[[f64; BLOCK]]) -> Block {
     let arch = Arch::new();
     let mut out = vec![[0.0; BLOCK]; matrix.height()];
     out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
-        arch.dispatch(|| {
-            for (row, out) in out.iter_mut().enumerate() {
-                let (columns, halves) = matrix.row(chunk * CHUNK + row);
-                *out = row_product(columns, halves, dense);
-            }
-        });
+        arch.dispatch(Task { matrix, dense, first: chunk * CHUNK, out });
     });
     out
+}
+
+/// Rows of a product. A type of its own, because a closure given to `dispatch` need not be inlined, and then its body
+/// is compiled for the smallest instruction set.
+struct Task<'t> {
+    matrix: &'t Sparse,
+    dense: &'t [[f64; BLOCK]],
+    first: usize,
+    out: &'t mut [[f64; BLOCK]],
+}
+
+impl WithSimd for Task<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "must be compiled for the vector width that was found")]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (row, out) in self.out.iter_mut().enumerate() {
+            let (columns, halves) = self.matrix.row(self.first + row);
+            *out = row_product(columns, halves, self.dense);
+        }
+    }
 }
 
 #[inline(always)]

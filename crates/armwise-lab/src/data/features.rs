@@ -4,7 +4,7 @@
 //! is left of the unit ball. In `svd` and `als` one constant factor does it for all users, as the paper has it: the
 //! longest vector gets length 0.707 and all ratios of lengths are kept. In the normalised variants each user's
 //! vector gets length 0.707, so only its direction counts. With the bias inside the constant factor instead, the
-//! factors of most users would be a hundredth of the bias, too short to learn from in 20 rounds.
+//! factors of a usual user of ml-20m would be about sqrt(50 / 138,493), a fiftieth of the bias.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! The report's folder: results.json and one CSV per figure and table.
+//! The report's folder: the page with its figures, results.json, and one CSV per figure and table.
 //!
 //! The decision to know: everything is written beside its place and renamed when whole, and only after all results
 //! are there. A folder has either a whole report or none.
@@ -7,7 +7,7 @@ use std::{fmt::Write, fs, path::Path};
 
 use crate::{Error, results::Results};
 
-/// Writes `results.json` and the CSVs into `out`.
+/// Writes the page, the figures, the CSVs and, last, `results.json` into `out`.
 ///
 /// # Errors
 /// [`Error::Io`] for a file that cannot be written.
@@ -18,6 +18,7 @@ pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
     for (name, text) in csvs(results) {
         put(&out.join(name), &text)?;
     }
+    crate::report::write(results, out)?;
     put(&out.join("results.json"), &json)
 }
 

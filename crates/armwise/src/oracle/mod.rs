@@ -14,7 +14,7 @@ pub use top_k::TopK;
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 /// Finds the best super arm for given scores.
 ///
@@ -117,6 +117,31 @@ pub struct Selection {
     pub missing: Vec<Missing>,
 }
 
+impl Selection {
+    /// Refuses what an oracle of one's own may get wrong: arms that do not exist, may not be chosen, or stand twice.
+    pub(crate) fn check(&self, scores: &Scores<'_>) -> Result<(), Error> {
+        let bad = |arm: &Pick, why: &str| {
+            Err(Error::Constraint(format!("the oracle chose row {}, block {}, {why}", arm.row, arm.block)))
+        };
+        if self.objective.is_nan() || self.upper_bound.is_nan() {
+            return Err(Error::Constraint("the oracle's objective or upper bound is NaN".into()));
+        }
+        let mut seen = BTreeSet::new();
+        for arm in &self.arms {
+            if arm.row >= scores.len() || arm.block >= scores.blocks() {
+                return bad(arm, "which does not exist");
+            }
+            if !scores.get(*arm).is_finite() {
+                return bad(arm, "which may not be chosen");
+            }
+            if !seen.insert(arm) {
+                return bad(arm, "twice");
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The shadow price of a limit: what one more unit of it would add to the objective, to first order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Price {
@@ -153,8 +178,7 @@ impl Selection {
     #[must_use]
     pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
-        // An empty sum is -0.
-        let objective = arms.iter().map(|&arm| scores.get(arm)).sum::<f64>() + 0.0;
+        let objective = arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
         Self {
             arms,
             objective,

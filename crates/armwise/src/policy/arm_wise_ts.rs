@@ -16,6 +16,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Algorithm 2, double box, lines 8 and 10; Theorem 1.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, ArmWiseTs};
+/// let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "arm-wise-ts");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArmWiseTs {

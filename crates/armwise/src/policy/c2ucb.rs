@@ -15,6 +15,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Algorithm 1, single box, line 7; Theorem 4.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, C2ucb};
+/// let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.1.into() });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "c2ucb");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct C2ucb {

@@ -15,6 +15,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Section VII-B2; Wen, Kveton, Ashkan, "Efficient learning in large-scale combinatorial semi-bandits" (ICML 2015).
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, CombLinTs};
+/// let algorithm = Algorithm::CombLinTs(CombLinTs { lambda2: 1.0, sigma2: 0.25 });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "comblin-ts");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CombLinTs {
@@ -37,6 +46,7 @@ impl Policy for CombLinTs {
 
     fn validate(&self) -> Result<(), Error> {
         positive("lambda2", self.lambda2)?;
-        positive("sigma2", self.sigma2)
+        positive("sigma2", self.sigma2)?;
+        positive("sigma2 / lambda2", self.ridge())
     }
 }

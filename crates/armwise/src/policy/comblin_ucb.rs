@@ -19,6 +19,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Section VII-B2; Wen, Kveton, Ashkan, "Efficient learning in large-scale combinatorial semi-bandits" (ICML 2015).
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, CombLinUcb};
+/// let algorithm = Algorithm::CombLinUcb(CombLinUcb { lambda2: 1.0, sigma2: 0.25, c: 1.0 });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "comblin-ucb");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CombLinUcb {
@@ -46,6 +55,7 @@ impl Policy for CombLinUcb {
     fn validate(&self) -> Result<(), Error> {
         positive("lambda2", self.lambda2)?;
         positive("sigma2", self.sigma2)?;
+        positive("sigma2 / lambda2", self.ridge())?;
         non_negative("c", self.c)
     }
 }

@@ -1,8 +1,8 @@
 //! Greedy: the estimate alone, and a flat normal draw while nothing is known.
 //!
-//! The decision to know: "the first round" is taken as "the block has no observation yet". In the paper's setting
-//! that is round 1; with late rewards it goes on until the first ones are there, instead of sending everything to
-//! the smallest ids.
+//! The decision to know: "the first round" is taken as "nothing has been observed yet, in any block". In the paper's
+//! setting that is round 1; with late rewards it goes on until the first ones are there, instead of sending
+//! everything to the smallest ids.
 
 use super::{Bonus, Context, Draw, Policy, one};
 use crate::{Error, error::positive};
@@ -17,6 +17,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Section VII-B1: "a special case of C2UCB with alpha_t = 0 except for the first round".
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, Greedy};
+/// let algorithm = Algorithm::Greedy(Greedy { lambda: 1.0 });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "greedy");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Greedy {
@@ -31,7 +40,7 @@ impl Policy for Greedy {
     }
 
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
-        if at.posterior.count() == 0 { Bonus::flat(Draw::Normal, |z| z) } else { Bonus::none() }
+        if at.count == 0 { Bonus::flat(Draw::Normal, |z| z) } else { Bonus::none() }
     }
 
     fn validate(&self) -> Result<(), Error> {

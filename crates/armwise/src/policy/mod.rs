@@ -38,6 +38,8 @@ pub struct Context<'a> {
     pub block: u32,
     /// How many blocks there are, M.
     pub blocks: usize,
+    /// How many observations all blocks together rest on.
+    pub count: u64,
     /// What is known about the block.
     pub posterior: &'a Posterior,
 }

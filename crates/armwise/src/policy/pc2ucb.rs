@@ -17,6 +17,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Algorithm 1, double box, lines 8 to 10; Theorem 3.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, Pc2ucb};
+/// let algorithm = Algorithm::Pc2ucb(Pc2ucb { lambda: 1.0, alpha: 0.1.into(), c: 1.0 });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "pc2ucb");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pc2ucb {

@@ -15,6 +15,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Not in the paper; the baseline of the lab.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, Random};
+/// let algorithm = Algorithm::Random(Random { lambda: 1.0 });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "random");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Random {

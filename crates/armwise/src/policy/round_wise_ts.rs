@@ -14,6 +14,15 @@ use serde::{Deserialize, Serialize};
 /// ```
 /// # Reference
 /// Algorithm 2, single box, lines 6 and 9; Theorem 2.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Learner, RoundWiseTs};
+/// let algorithm = Algorithm::RoundWiseTs(RoundWiseTs { lambda: 1.0, v: 0.1.into() });
+/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
+/// assert_eq!(learner.policy().name(), "round-wise-ts");
+/// # Ok::<(), armwise::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoundWiseTs {

@@ -66,9 +66,13 @@ impl Search<'_> {
             }
             let gain: f64 = held.iter().map(|&block| score(block)).sum();
             let bits: u32 = held.iter().map(|&block| self.weight[row * blocks + block]).sum();
-            held.iter().for_each(|&block| self.counts[block] += 1);
-            self.visit(row + 1, sum + gain, fewer - held.len() as isize, set | bits);
-            held.iter().for_each(|&block| self.counts[block] -= 1);
+            for &block in &held {
+                self.counts[block] += 1;
+            }
+            self.visit(row + 1, sum + gain, fewer - held.len().cast_signed(), set | bits);
+            for block in held {
+                self.counts[block] -= 1;
+            }
         }
     }
 }

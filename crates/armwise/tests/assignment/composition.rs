@@ -7,7 +7,9 @@ use armwise::oracle::OnInfeasible;
 fn union_of_candidates(problem: &Problem, parts: usize, rng: &mut Rng) -> Vec<usize> {
     let order = shuffled(problem.rows(), rng);
     let mut pieces = vec![Vec::new(); parts];
-    order.into_iter().for_each(|row| pieces[rng.below(parts)].push(row));
+    for row in order {
+        pieces[rng.below(parts)].push(row);
+    }
     let mut union = Vec::new();
     for piece in pieces.iter().filter(|piece| !piece.is_empty()) {
         let part = problem.on(piece);

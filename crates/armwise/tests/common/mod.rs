@@ -8,35 +8,37 @@ use armwise::{
 };
 
 /// Draws of a test's own, apart from the library's streams.
-pub fn draws(seed: u64, t: u64) -> armwise::Draws {
+pub(crate) fn draws(seed: u64, t: u64) -> armwise::Draws {
     Round::new(seed, t).draws(0, Stream(1000))
 }
 
 /// `n` rows of `d` normals, each row scaled into the unit ball.
-pub fn rows(seed: u64, t: u64, n: usize, d: usize) -> Vec<f64> {
+pub(crate) fn rows(seed: u64, t: u64, n: usize, d: usize) -> Vec<f64> {
     let draws = draws(seed, t);
     let mut x: Vec<f64> = (0..n * d).map(|i| draws.normal(i as u64)).collect();
     for row in x.chunks_mut(d) {
         let norm = dot(row, row).sqrt();
-        row.iter_mut().for_each(|x| *x /= norm * 1.01);
+        for x in row {
+            *x /= norm * 1.01;
+        }
     }
     x
 }
 
 /// A point on the unit sphere.
-pub fn unit(seed: u64, d: usize) -> Vec<f64> {
+pub(crate) fn unit(seed: u64, d: usize) -> Vec<f64> {
     let draws = draws(seed, 999_999);
     let z: Vec<f64> = (0..d).map(|i| draws.normal(i as u64)).collect();
     let norm = dot(&z, &z).sqrt();
     z.into_iter().map(|z| z / norm).collect()
 }
 
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Every algorithm that the library names, with parameters that matter.
-pub fn every_algorithm() -> Vec<Algorithm> {
+pub(crate) fn every_algorithm() -> Vec<Algorithm> {
     let all = vec![
         Algorithm::Greedy(Greedy { lambda: 0.7 }),
         Algorithm::CombLinUcb(CombLinUcb { lambda2: 2.0, sigma2: 0.5, c: 1.3 }),
@@ -52,7 +54,7 @@ pub fn every_algorithm() -> Vec<Algorithm> {
 }
 
 /// A learner that has seen `rounds` rounds of 20 random arms per block, k = 5.
-pub fn trained<P: Policy>(policy: P, d: usize, blocks: usize, rounds: u64) -> Learner<P> {
+pub(crate) fn trained<P: Policy>(policy: P, d: usize, blocks: usize, rounds: u64) -> Learner<P> {
     let mut learner = Learner::new(policy, d, blocks).expect("good parameters");
     for t in 1..=rounds {
         let x = rows(5, t, 20, d);
@@ -64,17 +66,17 @@ pub fn trained<P: Policy>(policy: P, d: usize, blocks: usize, rounds: u64) -> Le
 }
 
 /// A world that pays a fixed function of the features.
-pub fn pay(arm: &armwise::ChosenArm) -> f64 {
+pub(crate) fn pay(arm: &armwise::ChosenArm) -> f64 {
     arm.features.iter().zip(1..).map(|(x, j)| x / f64::from(j)).sum::<f64>() + f64::from(arm.block) * 0.1
 }
 
 /// What a decision chose: ids and blocks.
-pub fn chosen(decision: &Decision) -> Vec<(u64, u32)> {
+pub(crate) fn chosen(decision: &Decision) -> Vec<(u64, u32)> {
     decision.arms.iter().map(|arm| (arm.id, arm.block)).collect()
 }
 
 /// Every number of a decision, as bits.
-pub fn bits(decision: &Decision) -> Vec<u64> {
+pub(crate) fn bits(decision: &Decision) -> Vec<u64> {
     let arm = |arm: &armwise::ChosenArm| {
         let numbers = [arm.mean, arm.width, arm.draw.unwrap_or(0.0), arm.score].map(f64::to_bits);
         [vec![arm.id, u64::from(arm.block)], numbers.to_vec(), arm.features.iter().map(|x| x.to_bits()).collect()]
@@ -84,7 +86,7 @@ pub fn bits(decision: &Decision) -> Vec<u64> {
 }
 
 /// The Kolmogorov-Smirnov distance between a sample and a distribution function.
-pub fn ks_distance(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn ks_distance(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_by(f64::total_cmp);
     let n = sample.len() as f64;
     let gap = |(i, &x): (usize, &f64)| {
@@ -95,12 +97,12 @@ pub fn ks_distance(mut sample: Vec<f64>, cdf: impl Fn(f64) -> f64) -> f64 {
 }
 
 /// The distribution function of the standard normal law.
-pub fn normal_cdf(z: f64) -> f64 {
+pub(crate) fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
 
 /// The inverse of a symmetric positive definite matrix by Gauss-Jordan elimination: slow, plain, another method.
-pub fn naive_inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+pub(crate) fn naive_inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let d = a.len();
     let mut inverse: Vec<Vec<f64>> = (0..d).map(|i| (0..d).map(|j| f64::from(u8::from(i == j))).collect()).collect();
     for p in 0..d {
@@ -124,6 +126,6 @@ pub fn naive_inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 }
 
 /// x' A x.
-pub fn quadratic(a: &[Vec<f64>], x: &[f64]) -> f64 {
+pub(crate) fn quadratic(a: &[Vec<f64>], x: &[f64]) -> f64 {
     a.iter().zip(x).map(|(row, x_i)| x_i * dot(row, x)).sum()
 }

@@ -25,16 +25,14 @@ pub(super) fn choose(
     let nobody = scores.len();
     if per_row == 1 {
         let (mut best, mut second) = ((0.0, nobody), (f64::NEG_INFINITY, nobody));
+        // Selects instead of branches: which block is best is as good as random.
         for (block, (score, price)) in scores.iter().zip(prices).enumerate() {
             let surplus = score - price;
-            if surplus > second.0 {
-                if surplus > best.0 {
-                    second = best;
-                    best = (surplus, block);
-                } else {
-                    second = (surplus, block);
-                }
-            }
+            let (first, next) = (surplus > best.0, surplus > second.0);
+            second.1 = select(first, best.1, select(next, block, second.1));
+            second.0 = select(first, best.0, select(next, surplus, second.0));
+            best.1 = select(first, block, best.1);
+            best.0 = select(first, surplus, best.0);
         }
         if best.1 < nobody {
             take(best.1);
@@ -60,6 +58,11 @@ pub(super) fn choose(
         }
     }
     cheapest(lowest, next, count < per_row, nobody)
+}
+
+#[inline]
+fn select<T: Copy>(condition: bool, yes: T, no: T) -> T {
+    std::hint::select_unpredictable(condition, yes, no)
 }
 
 /// The cheapest move of a row whose lowest taken block and best other block are these.

@@ -14,8 +14,8 @@ use crate::oracle::Scores;
 const COARSEST: usize = 640;
 /// A sample has one row out of so many of the next larger one.
 const GROUP: usize = 8;
-/// Rows that are tested together in the scan.
-const TOGETHER: usize = 4;
+/// Rows, and lanes of a vector, that are tested together in the scan.
+const LANES: usize = 4;
 
 /// The rows that were kept, with their scores brought below 1.
 #[derive(Debug)]
@@ -28,34 +28,52 @@ pub(super) struct Kept {
     pub(super) scale: Scale,
 }
 
-/// Floors for the prices of the blocks: low enough, most probably, that no row below them is needed.
-pub(super) fn floors(values: &[f64], slots: &[Slots], per_row: usize) -> Vec<f64> {
-    if values.len() / slots.len() < COARSEST {
-        return vec![f64::NEG_INFINITY; slots.len()];
-    }
-    let mut prices = estimate(values, slots, per_row, GROUP);
-    prices.iter_mut().filter(|price| !price.is_finite()).for_each(|price| *price = f64::NEG_INFINITY);
-    prices
+/// What a sample says about the prices of the blocks.
+#[derive(Debug)]
+pub(super) struct Estimate {
+    /// Low enough, most probably, that no row below them is needed.
+    pub(super) floors: Vec<f64>,
+    /// The prices themselves, as good as the sample is; none without a sample.
+    pub(super) prices: Option<Vec<f64>>,
 }
 
-/// First prices for the kept rows: the floors where there are any.
-pub(super) fn start(kept: &Kept, floors: &[f64], slots: &[Slots], per_row: usize) -> Vec<f64> {
-    if floors.iter().any(|floor| floor.is_finite()) {
-        return floors.iter().map(|&floor| kept.scale.down(floor)).collect();
+/// Looks at one row of eight, if there are enough.
+pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estimate {
+    if !worth_sampling(values.len() / slots.len(), slots, per_row, GROUP) {
+        return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices: None };
     }
+    let (mut floors, sample) = sample(values, slots, per_row, GROUP);
+    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, 1.0 / GROUP as f64)).collect();
+    let mut prices = floors.clone();
+    newton(&sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    floors.iter_mut().filter(|floor| !floor.is_finite()).for_each(|floor| *floor = f64::NEG_INFINITY);
+    Estimate { floors, prices: Some(prices) }
+}
+
+/// Whether one row of each group makes a sample that is large enough, and larger than what it must fill.
+fn worth_sampling(rows: usize, slots: &[Slots], per_row: usize, group: usize) -> bool {
+    let sample = rows / group;
+    let wanted: f64 = slots.iter().map(|slots| Target::raised(slots, 1.0 / group as f64).most()).sum();
+    sample >= COARSEST / GROUP && wanted < 0.6 * (sample * per_row) as f64
+}
+
+/// First prices for kept rows without an estimate.
+pub(super) fn start(kept: &Kept, slots: &[Slots], per_row: usize) -> Vec<f64> {
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
     greedy(&kept.scores, per_row, &targets)
 }
 
-/// Prices from one row of each group, those rows filtered in turn by prices from a smaller sample.
-fn estimate(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Vec<f64> {
+/// Too low prices from one row of each group, and the scores of these rows as far as they matter, which prices from
+/// a smaller sample decide in turn.
+fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec<f64>, Vec<f64>) {
     let blocks = slots.len();
     let rows = values.len() / blocks;
-    let sample = rows / group;
+    let count = rows / group;
     let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, 1.0 / group as f64)).collect();
-    let coarse = (sample >= COARSEST).then(|| estimate(values, slots, per_row, group * GROUP));
+    let coarse =
+        worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP).0);
     let mut scores = Vec::new();
-    for index in 0..sample {
+    for index in 0..count {
         // A fixed scattering of the rows, so that no period in the data meets a period of the sample.
         let row = index * group + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % group;
         let row = &values[row * blocks..(row + 1) * blocks];
@@ -65,61 +83,71 @@ fn estimate(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Ve
         }
     }
     let mut prices = coarse.unwrap_or_else(|| greedy(&scores, per_row, &targets));
-    newton(&scores, per_row, &targets, &mut prices);
-    prices
+    newton(&scores, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    (prices, scores)
 }
 
 /// Keeps the rows with a score at or above the floor of its block, and checks all scores on the way.
 pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
     let (values, blocks) = (scores.values(), floors.len());
-    let tile: Vec<f64> = floors.iter().copied().cycle().take(TOGETHER * blocks).collect();
-    let mut largest = [0.0; TOGETHER];
-    let mut bad = [false; TOGETHER];
-    let mut rows = Vec::new();
-    for (index, group) in values.chunks(TOGETHER * blocks).enumerate() {
-        let mut any = [false; TOGETHER];
-        let (fours, rest) = group.as_chunks::<TOGETHER>();
-        let (tiles, _) = tile.as_chunks::<TOGETHER>();
-        for (scores, floors) in fours.iter().zip(tiles) {
-            test(scores, floors, &mut any, &mut bad, &mut largest);
-        }
-        for (&score, &floor) in rest.iter().zip(&tile[fours.len() * TOGETHER..]) {
-            test(&[score; TOGETHER], &[floor; TOGETHER], &mut any, &mut bad, &mut largest);
-        }
-        if any.contains(&true) {
-            let above = |row: &[f64]| row.iter().zip(floors).any(|(score, floor)| score >= floor);
-            let first = index * TOGETHER;
-            rows.extend(group.chunks_exact(blocks).zip(first..).filter(|(row, _)| above(row)).map(|(_, row)| row));
-        }
-    }
-    if bad.contains(&true) {
-        let place = values.iter().position(|&score| !(score < f64::INFINITY)).expect("a bad score was seen");
+    let mut scan = Scan { largest: [0.0; LANES], bad: [0; LANES], rows: Vec::new() };
+    pulp::Arch::new().dispatch(|| scan.run(values, floors));
+    if scan.bad.iter().any(|&bad| bad != 0) {
+        let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
+        let place = values.iter().position(bad).expect("a bad score was seen");
         return Err(scores.not_finite(scores.pick(place)));
     }
-    let scale = Scale::new(largest.into_iter().fold(0.0, f64::max));
-    let mut kept = Vec::with_capacity(rows.len() * blocks);
-    for &row in &rows {
+    let scale = Scale::new(scan.largest.into_iter().fold(0.0, f64::max));
+    let mut kept = Vec::with_capacity(scan.rows.len() * blocks);
+    for &row in &scan.rows {
         kept.extend(values[row * blocks..(row + 1) * blocks].iter().map(|&score| scale.down(score)));
     }
-    Ok(Kept { rows, scores: kept, scale })
+    Ok(Kept { rows: scan.rows, scores: kept, scale })
 }
 
-/// One step of the scan, on lanes that the compiler turns into vectors.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "vectorised only where inlined")]
-#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
-fn test(
-    scores: &[f64; TOGETHER],
-    floors: &[f64; TOGETHER],
-    any: &mut [bool; TOGETHER],
-    bad: &mut [bool; TOGETHER],
-    largest: &mut [f64; TOGETHER],
-) {
-    for lane in 0..TOGETHER {
-        let score = scores[lane];
-        any[lane] |= score >= floors[lane];
-        bad[lane] |= !(score < f64::INFINITY);
-        let size = if score == f64::NEG_INFINITY { 0.0 } else { score.abs() };
-        largest[lane] = if size > largest[lane] { size } else { largest[lane] };
+/// What one pass over the scores finds; in lanes, which the compiler turns into vectors.
+struct Scan {
+    /// The largest finite |score|.
+    largest: [f64; LANES],
+    /// Not zero if a score was NaN or +infinity.
+    bad: [u64; LANES],
+    rows: Vec<usize>,
+}
+
+impl Scan {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "compiled for the vectors of this machine only where inlined")]
+    fn run(&mut self, values: &[f64], floors: &[f64]) {
+        let blocks = floors.len();
+        let tile: Vec<f64> = floors.iter().copied().cycle().take(LANES * blocks).collect();
+        let (tiles, _) = tile.as_chunks::<LANES>();
+        for (index, group) in values.chunks(LANES * blocks).enumerate() {
+            let mut any = [0; LANES];
+            let (chunks, rest) = group.as_chunks::<LANES>();
+            for (scores, floors) in chunks.iter().zip(tiles) {
+                self.test(scores, floors, &mut any);
+            }
+            for (&score, &floor) in rest.iter().zip(&tile[chunks.len() * LANES..]) {
+                self.test(&[score; LANES], &[floor; LANES], &mut any);
+            }
+            if any != [0; LANES] {
+                let above = |row: &[f64]| row.iter().zip(floors).any(|(score, floor)| score >= floor);
+                let rows = group.chunks_exact(blocks).zip(index * LANES..);
+                self.rows.extend(rows.filter(|(row, _)| above(row)).map(|(_, row)| row));
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "vectorised only where inlined")]
+    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
+    fn test(&mut self, scores: &[f64; LANES], floors: &[f64; LANES], any: &mut [u64; LANES]) {
+        for lane in 0..LANES {
+            let score = scores[lane];
+            any[lane] |= u64::from(score >= floors[lane]);
+            self.bad[lane] |= u64::from(!(score < f64::INFINITY));
+            let size = if score == f64::NEG_INFINITY { 0.0 } else { score.abs() };
+            self.largest[lane] = if size > self.largest[lane] { size } else { self.largest[lane] };
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The decision to know: the graph never has a node for a row. An arc from u to v is the cheapest row that can
 //! move from u to v, found on a heap per ordered pair of nodes whose stale entries are dropped when they surface.
+//! Rows with the same scores move together as one class, so exact ties cost no more than other rows.
 //! Rows and slots are always at their best for the current prices; what is not yet right is that some blocks have
 //! more or fewer rows than slots, and each shortest path mends one unit of that (or many, along ties).
 //!
@@ -19,7 +20,7 @@ use super::quota::Slots;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The cheapest known moves from one node to another: (raw cost, row), smallest first.
+/// The cheapest known moves from one node to another: (raw cost, class), smallest first.
 type Moves = BinaryHeap<Reverse<(i128, u32)>>;
 
 /// The state of the solver.
@@ -34,25 +35,28 @@ pub(super) struct Flow<'a> {
     pub(super) open: Vec<usize>,
     /// How many rows each block has, those outside this solver included.
     pub(super) filled: Vec<usize>,
-    /// Of each row in the solver, the value of each block.
+    /// Of each class of rows in the solver, the value of each block.
     pub(super) values: Vec<i128>,
-    /// Of each row in the solver, which blocks it has.
-    pub(super) taken: Vec<bool>,
-    counts: Vec<usize>,
+    /// Of each class, how many of its rows each block has.
+    pub(super) held: Vec<usize>,
+    /// Of each class, how many rows it has; above 1 only where a row has one block at most.
+    sizes: Vec<usize>,
+    /// Of each class, how many more places its rows could take.
+    spare: Vec<usize>,
     moves: Vec<Moves>,
 }
 
 /// How an arc is realised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Arc {
-    Row(i128),
+    Row(i128, u32),
     Slot(i128),
 }
 
 impl Arc {
     fn raw(self) -> i128 {
         match self {
-            Self::Row(raw) | Self::Slot(raw) => raw,
+            Self::Row(raw, _) | Self::Slot(raw) => raw,
         }
     }
 }
@@ -83,8 +87,8 @@ impl<'a> Flow<'a> {
             .collect();
         prices.push(0);
         let moves = vec![Moves::new(); prices.len() * prices.len()];
-        let (values, taken, counts) = (Vec::new(), Vec::new(), Vec::new());
-        Self { slots, per_row, bonus, prices, open, filled, values, taken, counts, moves }
+        let (values, held, sizes, spare) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { slots, per_row, bonus, prices, open, filled, values, held, sizes, spare, moves }
     }
 
     /// The number of blocks, which is also the node of nobody.
@@ -92,85 +96,93 @@ impl<'a> Flow<'a> {
         self.slots.len()
     }
 
-    /// Takes a row into the solver, with the blocks it has so far; it gets its best blocks at the current prices.
-    pub(super) fn add(&mut self, values: impl Iterator<Item = i128>, before: &[bool]) {
+    /// The number of classes.
+    pub(super) fn classes(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Whether the class has several rows.
+    pub(super) fn is_shared(&self, class: usize) -> bool {
+        self.sizes[class] > 1
+    }
+
+    /// Takes a class of rows with these values into the solver, at its best blocks for the current prices.
+    pub(super) fn add(&mut self, values: impl Iterator<Item = i128>, size: usize) {
         let blocks = self.nobody();
-        let row = self.counts.len();
+        let class = self.sizes.len();
         self.values.extend(values);
-        let mut order: Vec<(i128, usize)> = (self.values[row * blocks..].iter().zip(&self.prices).enumerate())
-            .filter(|(_, (value, _))| **value != FORBIDDEN)
+        let mut order: Vec<(i128, usize)> = (self.values[class * blocks..].iter().zip(&self.prices).enumerate())
+            .filter(|(_, (value, price))| *value > *price && **value != FORBIDDEN)
             .map(|(block, (value, price))| (value - price, block))
-            .filter(|&(surplus, _)| surplus > 0)
             .collect();
         order.sort_unstable_by_key(|&(surplus, block)| (Reverse(surplus), block));
         order.truncate(self.per_row);
-        self.taken.resize((row + 1) * blocks, false);
-        self.counts.push(order.len());
-        for (block, _) in before.iter().enumerate().filter(|(_, taken)| **taken) {
-            self.filled[block] -= 1;
-        }
+        self.held.resize((class + 1) * blocks, 0);
+        self.sizes.push(size);
+        self.spare.push(size * (self.per_row - order.len()));
         for (_, block) in order {
-            self.taken[row * blocks + block] = true;
-            self.filled[block] += 1;
+            self.held[class * blocks + block] = size;
+            self.filled[block] += size;
         }
         for from in 0..=blocks {
-            self.push_from(row, from);
+            self.push_from(class, from);
         }
     }
 
-    /// Whether a row is at a node and can leave it.
-    fn is_at(&self, row: usize, node: usize) -> bool {
-        if node == self.nobody() { self.counts[row] < self.per_row } else { self.taken[row * self.nobody() + node] }
+    /// How many rows of a class can leave a node.
+    fn at(&self, class: usize, node: usize) -> usize {
+        if node == self.nobody() { self.spare[class] } else { self.held[class * self.nobody() + node] }
     }
 
-    /// Whether a row can enter a node.
-    fn can_enter(&self, row: usize, node: usize) -> bool {
-        let place = row * self.nobody() + node;
-        node == self.nobody() || (!self.taken[place] && self.values[place] != FORBIDDEN)
+    /// Whether a row of the class can enter a node.
+    fn can_enter(&self, class: usize, node: usize) -> bool {
+        let place = class * self.nobody() + node;
+        node == self.nobody() || (self.held[place] < self.sizes[class] && self.values[place] != FORBIDDEN)
     }
 
-    fn value(&self, row: usize, node: usize) -> i128 {
-        if node == self.nobody() { 0 } else { self.values[row * self.nobody() + node] }
+    fn value(&self, class: usize, node: usize) -> i128 {
+        if node == self.nobody() { 0 } else { self.values[class * self.nobody() + node] }
     }
 
-    fn push(&mut self, row: usize, from: usize, to: usize) {
-        if from != to && self.can_enter(row, to) {
-            let raw = self.value(row, from) - self.value(row, to);
+    fn push(&mut self, class: usize, from: usize, to: usize) {
+        if from != to && self.can_enter(class, to) {
+            let raw = self.value(class, from) - self.value(class, to);
             let nodes = self.nobody() + 1;
-            self.moves[from * nodes + to].push(Reverse((raw, row as u32)));
+            self.moves[from * nodes + to].push(Reverse((raw, class as u32)));
         }
     }
 
-    /// Offers all moves of a row away from a node.
-    fn push_from(&mut self, row: usize, from: usize) {
-        if self.is_at(row, from) {
+    /// Offers all moves of a class away from a node.
+    fn push_from(&mut self, class: usize, from: usize) {
+        if self.at(class, from) > 0 {
             for to in 0..=self.nobody() {
-                self.push(row, from, to);
+                self.push(class, from, to);
             }
         }
     }
 
-    /// Moves a row and offers its new moves.
-    fn apply(&mut self, row: usize, from: usize, to: usize) {
+    /// Moves rows of a class and offers the moves that this makes possible.
+    fn apply(&mut self, class: usize, from: usize, to: usize, count: usize) {
         let nobody = self.nobody();
-        if from < nobody {
-            self.taken[row * nobody + from] = false;
-            self.filled[from] -= 1;
-            self.counts[row] -= 1;
+        let arrived = self.at(class, to) == 0;
+        let was_full = from < nobody && self.held[class * nobody + from] == self.sizes[class];
+        for (node, enters) in [(from, false), (to, true)] {
+            let at = if node == nobody {
+                &mut self.spare[class]
+            } else {
+                let filled = &mut self.filled[node];
+                *filled = if enters { *filled + count } else { *filled - count };
+                &mut self.held[class * nobody + node]
+            };
+            *at = if enters { *at + count } else { *at - count };
         }
-        if to < nobody {
-            self.taken[row * nobody + to] = true;
-            self.filled[to] += 1;
-            self.counts[row] += 1;
-        }
-        let arrived = to < nobody || self.counts[row] + 1 == self.per_row;
         if arrived {
-            self.push_from(row, to);
+            self.push_from(class, to);
         }
-        if from < nobody {
-            for other in 0..=nobody {
-                if !(arrived && other == to) && self.is_at(row, other) {
-                    self.push(row, other, from);
+        if was_full {
+            for other in (0..=nobody).filter(|&other| !(arrived && other == to)) {
+                if self.at(class, other) > 0 {
+                    self.push(class, other, from);
                 }
             }
         }
@@ -181,9 +193,9 @@ impl<'a> Flow<'a> {
         let nobody = self.nobody();
         let place = from * (nobody + 1) + to;
         let row = loop {
-            let Some(&Reverse((raw, row))) = self.moves[place].peek() else { break None };
-            if self.is_at(row as usize, from) && self.can_enter(row as usize, to) {
-                break Some(raw);
+            let Some(&Reverse((raw, class))) = self.moves[place].peek() else { break None };
+            if self.at(class as usize, from) > 0 && self.can_enter(class as usize, to) {
+                break Some((raw, class));
             }
             self.moves[place].pop();
         };
@@ -198,17 +210,45 @@ impl<'a> Flow<'a> {
             None
         };
         match (row, slot) {
-            (Some(row), Some(slot)) if row < slot => Some(Arc::Row(row)),
+            (Some((raw, class)), Some(slot)) if raw < slot => Some(Arc::Row(raw, class)),
             (_, Some(slot)) => Some(Arc::Slot(slot)),
-            (row, None) => row.map(Arc::Row),
+            (row, None) => row.map(|(raw, class)| Arc::Row(raw, class)),
         }
     }
 
+    /// The cheapest arc between two nodes, if it costs nothing at the current prices, and how many units it takes.
+    fn free_arc(&mut self, from: usize, to: usize) -> Option<(Arc, usize)> {
+        let arc = self.arc(from, to)?;
+        if arc.raw() + self.prices[to] != self.prices[from] {
+            return None;
+        }
+        let room = match arc {
+            Arc::Row(_, class) => {
+                let class = class as usize;
+                let enter = if to == self.nobody() { 0 } else { self.held[class * self.nobody() + to] };
+                self.at(class, from).min(self.sizes[class] - enter)
+            }
+            Arc::Slot(_) if to == self.nobody() => {
+                let (open, slots) = (self.open[from], self.slots[from]);
+                if open < slots.min { slots.min - open } else { slots.max - open }
+            }
+            Arc::Slot(_) => {
+                let (open, slots) = (self.open[to], self.slots[to]);
+                if open <= slots.min { open } else { open - slots.min }
+            }
+        };
+        Some((arc, room))
+    }
+
     /// More rows than slots (above 0) or fewer, of each node; the sum over all nodes is 0.
-    fn excess(&self) -> Vec<i64> {
-        let mut excess: Vec<i64> =
-            self.filled.iter().zip(&self.open).map(|(&filled, &open)| filled as i64 - open as i64).collect();
-        excess.push(-excess.iter().sum::<i64>());
+    fn excess(&self) -> Vec<isize> {
+        let mut excess: Vec<isize> = self
+            .filled
+            .iter()
+            .zip(&self.open)
+            .map(|(&filled, &open)| filled.cast_signed() - open.cast_signed())
+            .collect();
+        excess.push(-excess.iter().sum::<isize>());
         excess
     }
 
@@ -227,10 +267,7 @@ impl<'a> Flow<'a> {
                 paths.target = Some(node);
                 return paths;
             }
-            for to in 0..nodes {
-                if done[to] || to == node {
-                    continue;
-                }
+            for to in (0..nodes).filter(|&to| !done[to]) {
                 let Some(arc) = self.arc(node, to) else { continue };
                 let reduced = arc.raw() + self.prices[to] - self.prices[node];
                 assert!(reduced >= 0, "prices are dual feasible");
@@ -269,7 +306,7 @@ impl<'a> Flow<'a> {
 
     /// Moves units along a shortest path for as long as it costs the same. A unit that finds an arc of the path used
     /// up by those before it waits at the node it has reached.
-    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [i64]) {
+    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [isize]) {
         let mut hops = Vec::new();
         let mut node = target;
         while paths.parent[node] < excess.len() {
@@ -279,34 +316,35 @@ impl<'a> Flow<'a> {
         hops.reverse();
         let source = node;
         while excess[source] > 0 && excess[target] < 0 {
-            excess[source] -= 1;
+            let mut units = excess[source].min(-excess[target]).unsigned_abs();
+            for &(from, to) in &hops {
+                units = units.min(self.free_arc(from, to).map_or(0, |(_, room)| room));
+            }
+            if units == 0 {
+                break;
+            }
             let mut at = source;
             for &(from, to) in &hops {
-                let arc = self.arc(from, to);
-                match arc.filter(|arc| arc.raw() + self.prices[to] == self.prices[from]) {
-                    Some(arc) => self.take(arc, from, to),
+                match self.free_arc(from, to).filter(|&(_, room)| room >= units) {
+                    Some((arc, _)) => self.take(arc, from, to, units),
                     None => break,
                 }
                 at = to;
             }
-            excess[at] += 1;
+            excess[source] -= units.cast_signed();
+            excess[at] += units.cast_signed();
             if at != target {
                 break;
             }
         }
     }
 
-    /// Moves one unit along an arc.
-    fn take(&mut self, arc: Arc, from: usize, to: usize) {
-        let nobody = self.nobody();
+    /// Moves units along an arc.
+    fn take(&mut self, arc: Arc, from: usize, to: usize, units: usize) {
         match arc {
-            Arc::Slot(_) if to == nobody => self.open[from] += 1,
-            Arc::Slot(_) => self.open[to] -= 1,
-            Arc::Row(_) => {
-                let top = self.moves[from * (nobody + 1) + to].pop();
-                let Reverse((_, row)) = top.expect("the arc was found on this heap");
-                self.apply(row as usize, from, to);
-            }
+            Arc::Slot(_) if to == self.nobody() => self.open[from] += units,
+            Arc::Slot(_) => self.open[to] -= units,
+            Arc::Row(_, class) => self.apply(class as usize, from, to, units),
         }
     }
 

@@ -35,7 +35,7 @@ impl Grid {
     pub(super) fn new(blocks: usize) -> Self {
         let cycle_bits = usize::BITS - (4 * (blocks + 2)).leading_zeros();
         let score_bits = BONUS_BITS - 2 * cycle_bits - 1;
-        Self { steps: power(score_bits as i32), unit_bits: cycle_bits, bonus: 1 << BONUS_BITS }
+        Self { steps: power(score_bits.cast_signed()), unit_bits: cycle_bits, bonus: 1 << BONUS_BITS }
     }
 
     /// The value of choosing an arm with this score.
@@ -89,7 +89,7 @@ fn times_power(x: f64, e: i32) -> f64 {
 /// 2^e of a normal number.
 #[inline]
 fn power(e: i32) -> f64 {
-    f64::from_bits(((e + 1023) as u64) << 52)
+    f64::from_bits(u64::from((e + 1023).unsigned_abs()) << 52)
 }
 
 #[cfg(test)]

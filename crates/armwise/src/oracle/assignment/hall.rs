@@ -23,7 +23,9 @@ pub(super) fn explain(scores: &Scores<'_>, per_row: usize, needs: &[usize], chos
             }
             let helps = |block: usize| inside[block] && !held.contains(&block) && eligible(row, block);
             if (0..blocks).any(helps) {
-                held.iter().for_each(|&block| inside[block] = true);
+                for &block in held {
+                    inside[block] = true;
+                }
                 grown = true;
             }
         }

@@ -107,11 +107,13 @@ impl Assignment {
         let slots = self.quotas.slots(blocks, rows)?;
         let per_row = self.per_row.min(blocks);
         let grid = Grid::new(blocks);
-        let mut floors = filter::floors(scores.values(), &slots, per_row);
-        let mut start = None;
+        let filter::Estimate { mut floors, prices: mut start } = filter::estimate(scores.values(), &slots, per_row);
         loop {
             let kept = filter::keep(scores, &floors)?;
-            let first = start.take().unwrap_or_else(|| filter::start(&kept, &floors, &slots, per_row));
+            let first = match &start {
+                Some(prices) => prices.iter().map(|&price| kept.scale.down(price)).collect(),
+                None => filter::start(&kept, &slots, per_row),
+            };
             let mut solution = solve::solve(&kept, &slots, per_row, &grid, first);
             let prices = &solution.flow.prices;
             // A row left out has only values below the floors, so prices at or above them keep it out.
@@ -120,12 +122,13 @@ impl Assignment {
                 floor > f64::NEG_INFINITY && (!solution.reached[block] || prices[block] < grid.price(floor))
             };
             if (0..blocks).any(low) {
-                let found: Vec<f64> = prices[..blocks].iter().map(|&price| grid.score(price)).collect();
+                let found: Vec<f64> =
+                    prices[..blocks].iter().map(|&price| kept.scale.up(below(grid.score(price)))).collect();
                 // More rows only raise the least prices, so these floors will hold.
                 floors = (0..blocks)
                     .map(|block| match (low(block), solution.reached[block]) {
                         (false, _) => floors[block],
-                        (true, true) => kept.scale.up(below(found[block])),
+                        (true, true) => found[block],
                         (true, false) => f64::NEG_INFINITY,
                     })
                     .collect();

@@ -10,7 +10,7 @@ use super::quota::Slots;
 /// The most demand evaluations; far more than random scores need (about 6).
 const EVALUATIONS: usize = 40;
 /// Steps in a row without improvement before giving up, as with many exact ties.
-const PATIENCE: usize = 4;
+const PATIENCE: usize = 3;
 
 /// How many units a block should get, in units of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,12 @@ impl Target {
         Self { min: slots.min as f64, max: slots.max as f64 }
     }
 
-    /// The quotas of a sample with this share of the rows, raised by three standard errors and two units, so that
+    /// The quotas of a sample with this share of the rows.
+    pub(super) fn share(slots: &Slots, share: f64) -> Self {
+        Self { min: slots.min as f64 * share, max: slots.max as f64 * share }
+    }
+
+    /// The same, raised by three standard errors and two units, so that
     /// prices come out too low rather than too high.
     pub(super) fn raised(slots: &Slots, share: f64) -> Self {
         let raise = |count: usize| {
@@ -33,6 +38,16 @@ impl Target {
             mean + 3.0 * mean.sqrt() + 2.0
         };
         Self { min: if slots.min > 0 || slots.exact { raise(slots.min) } else { 0.0 }, max: raise(slots.max) }
+    }
+
+    /// The most units the block takes.
+    pub(super) fn most(&self) -> f64 {
+        self.max
+    }
+
+    /// Half the standard error of a sample's demand: what prices from it are good for.
+    pub(super) fn noise(&self) -> f64 {
+        0.5 + 0.5 * self.max.sqrt()
     }
 
     /// How much too much a demand is at a price; negative for too little.
@@ -71,10 +86,9 @@ pub(super) fn greedy(scores: &[f64], per_row: usize, targets: &[Target]) -> Vec<
     prices
 }
 
-/// Improves `prices` until the imbalance is a few units or no longer falls; returns the imbalance.
-pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], prices: &mut Vec<f64>) -> f64 {
+/// Improves `prices` until the imbalance is at the goal or no longer falls; returns the imbalance.
+pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], goal: f64, prices: &mut Vec<f64>) -> f64 {
     let blocks = targets.len();
-    let goal = blocks as f64 / 2.0;
     let mut moves: Vec<Move> = Vec::with_capacity(scores.len() / blocks);
     let (mut losses, mut buffer) = (Vec::new(), Vec::new());
     let mut at = prices.clone();
@@ -101,7 +115,9 @@ pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], prices:
             if failures == PATIENCE {
                 break;
             }
-            step.iter_mut().for_each(|step| *step *= 0.5);
+            for step in &mut step {
+                *step *= 0.5;
+            }
         }
         for block in 0..blocks {
             let (old, new) = (prices[block], prices[block] + step[block]);
@@ -113,10 +129,13 @@ pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], prices:
 }
 
 /// The loss within which there are a few times as many moves as units to be moved; none where ties make it zero.
+#[expect(clippy::cast_sign_loss, reason = "counts are not negative")]
 fn bandwidth(moves: &[Move], imbalance: f64, blocks: usize, losses: &mut Vec<f64>) -> Option<f64> {
     losses.clear();
     losses.extend(moves.iter().map(|step| step.loss));
-    let near = ((2.0 * imbalance) as usize + 8 * blocks).min(losses.len().checked_sub(1)?);
+    let near = ((2.0 * imbalance) as usize + 8 * blocks)
+        .min((losses.len() as f64 * 0.4) as usize)
+        .min(losses.len().checked_sub(1)?);
     let (_, width, _) = losses.select_nth_unstable_by(near, f64::total_cmp);
     (*width > 0.0 && width.is_finite()).then_some(*width)
 }
@@ -160,5 +179,5 @@ fn newton_step(moves: &[Move], width: f64, excess: &[f64]) -> Vec<f64> {
         size = next;
     }
     // The counts are a fair picture of the slope for about the bandwidth.
-    solution.iter().map(|step| (step * width).clamp(-4.0 * width, 4.0 * width)).collect()
+    solution.iter().map(|step| (step * width).clamp(-2.0 * width, 2.0 * width)).collect()
 }

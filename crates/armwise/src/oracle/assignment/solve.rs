@@ -12,15 +12,16 @@ use super::grid::Grid;
 use super::newton::{Target, newton};
 use super::quota::Slots;
 use crate::oracle::Pick;
+use std::collections::HashMap;
 
 /// An optimal choice with its proof.
 #[derive(Debug)]
 pub(super) struct Solution<'a> {
-    /// The rows near a tie, by their place among the kept rows: row `i` of the flow is `near[i]`.
-    pub(super) near: Vec<usize>,
+    /// The rows near a tie: their place among the kept rows, and their class in the flow.
+    pub(super) near: Vec<(usize, usize)>,
     /// The exact state of those rows, and the prices.
     pub(super) flow: Flow<'a>,
-    /// Of each kept row, which blocks it has; current for rows that are not near a tie.
+    /// Of each kept row, which blocks it has.
     pub(super) taken: Vec<bool>,
     /// Whether one more unit could be brought to the block from anywhere.
     pub(super) reached: Vec<bool>,
@@ -30,16 +31,31 @@ impl Solution<'_> {
     /// The chosen arms, given the row numbers of the kept rows.
     pub(super) fn arms(&self, rows: &[usize]) -> Vec<Pick> {
         let blocks = self.flow.open.len();
-        let mut taken = self.taken.clone();
-        for (state, &row) in self.flow.taken.chunks_exact(blocks).zip(&self.near) {
-            taken[row * blocks..(row + 1) * blocks].copy_from_slice(state);
-        }
-        let chosen = taken.iter().enumerate().filter(|(_, taken)| **taken);
+        let chosen = self.taken.iter().enumerate().filter(|(_, taken)| **taken);
         chosen.map(|(place, _)| Pick { row: rows[place / blocks], block: place % blocks }).collect()
+    }
+
+    /// Hands the blocks of each class to its rows.
+    fn share_out(&mut self) {
+        let blocks = self.flow.open.len();
+        let mut left = self.flow.held.clone();
+        for &(row, class) in &self.near {
+            let mut room = 1i64;
+            for block in 0..blocks {
+                let left = &mut left[class * blocks + block];
+                let take = *left > 0 && (room > 0 || !self.flow.is_shared(class));
+                self.taken[row * blocks + block] = take;
+                if take {
+                    *left -= 1;
+                    room -= 1;
+                }
+            }
+        }
     }
 }
 
 /// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1).
+#[expect(clippy::cast_sign_loss, reason = "an imbalance is not negative")]
 pub(super) fn solve<'a>(
     kept: &Kept,
     slots: &'a [Slots],
@@ -49,10 +65,13 @@ pub(super) fn solve<'a>(
 ) -> Solution<'a> {
     let blocks = slots.len();
     // Below this every row would take the block: a start for minima that there are not enough rows for.
-    start.iter_mut().for_each(|price| *price = if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 });
+    let within = |price: f64| if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 };
+    start = start.into_iter().map(within).collect();
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
-    let imbalance = newton(&kept.scores, per_row, &targets, &mut start);
-    start.iter_mut().for_each(|price| *price = price.clamp(-4.0, 4.0));
+    // Where one more evaluation of all rows costs about as much as mending what is left by paths.
+    let goal = kept.rows.len() as f64 / (200 + 6 * blocks) as f64 + 0.5 * blocks as f64;
+    let imbalance = newton(&kept.scores, per_row, &targets, goal, &mut start);
+    start = start.into_iter().map(within).collect();
 
     let mut taken = vec![false; kept.scores.len()];
     let mut filled = vec![0; blocks];
@@ -72,14 +91,13 @@ pub(super) fn solve<'a>(
     let mut solver = Solver { kept, per_row, grid, is_near: vec![false; kept.rows.len()] };
     solver.add_spare(&mut solution);
 
-    let mut wanted = (4.0 * imbalance) as usize + 8 * blocks;
+    let mut wanted = (8.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
     let mut margin = smallest(&losses, wanted);
     let mut prices = start;
     loop {
         margin = margin.max(tolerance(&prices));
-        for (row, _) in losses.iter().enumerate().filter(|(_, loss)| **loss <= margin) {
-            solver.add(&mut solution, row);
-        }
+        let near = losses.iter().enumerate().filter(|(_, loss)| **loss <= margin);
+        solver.add(&mut solution, near.map(|(row, _)| row));
         let balanced = solution.flow.balance();
         if balanced {
             solution.reached = solution.flow.least_prices();
@@ -89,11 +107,12 @@ pub(super) fn solve<'a>(
         if balanced {
             let worst = losses.iter().copied().fold(f64::INFINITY, f64::min);
             if worst > tolerance(&prices) {
+                solution.share_out();
                 return solution;
             }
-            margin = -2.0 * worst;
+            margin = 0.0;
         } else {
-            wanted = wanted.saturating_mul(8);
+            wanted = wanted.saturating_mul(3);
             margin = smallest(&losses, wanted);
         }
     }
@@ -122,17 +141,37 @@ struct Solver<'k> {
 }
 
 impl Solver<'_> {
-    /// Takes a kept row into the flow, once.
-    fn add(&mut self, solution: &mut Solution<'_>, row: usize) {
-        if self.is_near[row] {
-            return;
-        }
-        self.is_near[row] = true;
-        solution.near.push(row);
+    /// Takes kept rows into the flow, each once; rows with the same scores become one class.
+    fn add(&mut self, solution: &mut Solution<'_>, rows: impl Iterator<Item = usize>) {
         let blocks = solution.flow.open.len();
-        let places = row * blocks..(row + 1) * blocks;
-        let values = self.kept.scores[places.clone()].iter().map(|&score| self.grid.value(score));
-        solution.flow.add(values, &solution.taken[places]);
+        let scores = |row: usize| &self.kept.scores[row * blocks..(row + 1) * blocks];
+        let first_class = solution.flow.classes();
+        let mut classes: Vec<(usize, usize)> = Vec::new();
+        let mut known: HashMap<u64, usize> = HashMap::new();
+        for row in rows {
+            if std::mem::replace(&mut self.is_near[row], true) {
+                continue;
+            }
+            for (block, taken) in solution.taken[row * blocks..(row + 1) * blocks].iter().enumerate() {
+                solution.flow.filled[block] -= usize::from(*taken);
+            }
+            let mut class = classes.len();
+            if self.per_row == 1 {
+                let found = *known.entry(hash(scores(row))).or_insert(class);
+                // Another row with the same hash but other scores is a class of its own.
+                if found < class && scores(classes[found].0) == scores(row) {
+                    class = found;
+                }
+            }
+            if class == classes.len() {
+                classes.push((row, 0));
+            }
+            classes[class].1 += 1;
+            solution.near.push((row, first_class + class));
+        }
+        for (row, size) in classes {
+            solution.flow.add(scores(row).iter().map(|&score| self.grid.value(score)), size);
+        }
     }
 
     /// Takes the best row with room for each block into the flow, so that one more unit of any quota has a price.
@@ -149,9 +188,7 @@ impl Solver<'_> {
                 }
             }
         }
-        for (_, row) in best.into_iter().filter(|best| best.1 < usize::MAX) {
-            self.add(solution, row);
-        }
+        self.add(solution, best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX));
     }
 
     /// What each row outside the flow would lose by its cheapest change; infinite for rows inside.
@@ -166,6 +203,14 @@ impl Solver<'_> {
             };
         }
     }
+}
+
+/// FNV-1a over the bits of the scores, eight bytes at a time.
+fn hash(scores: &[f64]) -> u64 {
+    scores.iter().fold(0xcbf2_9ce4_8422_2325, |hash, score| {
+        let mixed = (hash ^ score.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
+        mixed ^ mixed >> 29
+    })
 }
 
 fn has_room(taken: &[bool], per_row: usize) -> bool {

@@ -62,7 +62,7 @@ pub(super) fn settle<'a>(
         exchange.find_choices(row);
         for block in 0..blocks {
             if exchange.arms[row * blocks + block] == Arm::Free {
-                let arm = Pick { row: rows[exchange.solution.near[row]], block };
+                let arm = Pick { row: rows[exchange.solution.near[row].0], block };
                 free.push((scores.tie_key(arm), arm, row));
             }
         }
@@ -93,7 +93,7 @@ impl Exchange<'_, '_> {
     }
 
     fn has(&self, row: usize, block: usize) -> bool {
-        self.solution.flow.taken[row * self.nobody() + block]
+        self.solution.taken[self.solution.near[row].0 * self.nobody() + block]
     }
 
     /// Frees the arms that the row may have or not have at no loss: those whose surplus equals that of its marginal
@@ -101,11 +101,12 @@ impl Exchange<'_, '_> {
     fn find_choices(&mut self, row: usize) {
         let blocks = self.nobody();
         let flow = &self.solution.flow;
+        let (kept, class) = self.solution.near[row];
         let surplus = |block: usize| {
-            let value = flow.values[row * blocks + block];
+            let value = flow.values[class * blocks + block];
             (value != FORBIDDEN).then(|| value - flow.prices[block])
         };
-        let held = |block: &usize| flow.taken[row * blocks + block];
+        let held = |block: &usize| self.solution.taken[kept * blocks + block];
         let lowest = (0..blocks).filter(held).filter_map(surplus).min();
         let next = (0..blocks).filter(|block| !held(block)).filter_map(surplus).max();
         let count = (0..blocks).filter(held).count();
@@ -188,12 +189,13 @@ impl Exchange<'_, '_> {
 
     fn apply(&mut self, row: usize, from: usize, to: usize) {
         let nobody = self.nobody();
+        let first = self.solution.near[row].0 * nobody;
         if from < nobody {
-            self.solution.flow.taken[row * nobody + from] = false;
+            self.solution.taken[first + from] = false;
             self.counts[row] -= 1;
         }
         if to < nobody {
-            self.solution.flow.taken[row * nobody + to] = true;
+            self.solution.taken[first + to] = true;
             self.counts[row] += 1;
         }
         for node in 0..=nobody {
@@ -215,9 +217,9 @@ impl Exchange<'_, '_> {
                 break node;
             }
             head += 1;
-            for to in 0..=nobody {
-                if parent[to] == unseen && (self.slot(node, to) || self.mover(node, to).is_some()) {
-                    parent[to] = node;
+            for (to, parent) in parent.iter_mut().enumerate().filter(|(_, parent)| **parent == unseen) {
+                if self.slot(node, to) || self.mover(node, to).is_some() {
+                    *parent = node;
                     queue.push(to);
                 }
             }

@@ -1,0 +1,315 @@
+//! Learning in real life: late, in parts, out of order, corrected, taken back, forgotten, saved and damaged.
+#![allow(missing_docs, reason = "test code")]
+
+mod common;
+
+use armwise::{
+    Algorithm, ArmWiseTs, Arms, C2ucb, Constraint, Decision, Error, Learner, Model, Observation, Reward, Round,
+};
+use common::{bits, pay, rows, trained};
+
+const D: usize = 6;
+
+fn learner() -> Learner {
+    Learner::new(Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.5.into() }), D, 2).expect("parameters")
+}
+
+fn choose(learner: &Learner, t: u64) -> Decision {
+    let x = rows(71, t, 30, D);
+    let arms = Arms::new(&x, D).expect("rows");
+    learner.choose(Round::new(71, t), &arms, &Constraint::top_k(8)).expect("arms")
+}
+
+fn sums(model: &Model) -> Vec<f64> {
+    model.blocks().iter().flat_map(|block| block.g().iter().chain(block.b()).copied()).collect()
+}
+
+fn assert_close(a: &Model, b: &Model, tolerance: f64) {
+    for (a, b) in sums(a).iter().zip(sums(b)) {
+        assert!((a - b).abs() <= tolerance, "{a} {b}");
+    }
+}
+
+/// Rewards that come a week later, through JSON, in pieces: the same model to the bit when the order is the same,
+/// and to rounding when it is not.
+#[test]
+fn late_rewards_give_the_model_of_immediate_ones() {
+    let decisions: Vec<Decision> = (1..=5).map(|t| choose(&learner(), t)).collect();
+    let mut now = learner();
+    for decision in &decisions {
+        now.learn(decision, &decision.rewards(pay)).expect("fresh");
+    }
+
+    let mut late = learner();
+    for decision in &decisions {
+        let text = serde_json::to_string(decision).expect("json");
+        let decision: Decision = serde_json::from_str(&text).expect("just written");
+        for piece in decision.rewards(pay).chunks(3) {
+            late.learn(&decision, piece).expect("fresh");
+        }
+    }
+    assert_eq!(now.model(), late.model(), "same order, same bits");
+
+    let mut shuffled = learner();
+    for decision in decisions.iter().rev() {
+        let mut rewards = decision.rewards(pay);
+        rewards.reverse();
+        shuffled.learn(decision, &rewards[..5]).expect("fresh");
+        shuffled.learn(decision, &rewards[5..]).expect("fresh");
+    }
+    assert_close(now.model(), shuffled.model(), 1e-12);
+}
+
+#[test]
+fn a_decision_survives_json_to_the_bit() {
+    let decision = choose(&trained(Algorithm::C2ucb(C2ucb { lambda: 0.1, alpha: 0.3.into() }), D, 2, 3), 9);
+    let back: Decision = serde_json::from_str(&serde_json::to_string(&decision).expect("json")).expect("just written");
+    assert_eq!(decision, back);
+    assert_eq!(bits(&decision), bits(&back));
+}
+
+/// A batch is one at a time, to the bit, also where it is large enough to be spread over threads.
+#[test]
+fn a_batch_has_the_bits_of_one_at_a_time() {
+    // The last case is one run of 150 x 200 x 200 multiplications, over the threshold of the parallel sum.
+    for (d, n, run, blocks) in [(3, 50, 7, 2), (200, 150, 150, 1)] {
+        let x = rows(72, 1, n, d);
+        let see =
+            |(i, x): (usize, _)| Observation { t: 1 + (i / run) as u64, block: (i % blocks) as u32, x, reward: 0.5 };
+        let seen: Vec<Observation<'_>> = x.chunks(d).enumerate().map(see).collect();
+        for gamma in [1.0, 0.9] {
+            let mut batch = Model::new(d, 2).expect("shape").with_gamma(gamma).expect("gamma");
+            let mut single = batch.clone();
+            batch.observe_batch(&seen).expect("finite");
+            seen.iter().for_each(|seen| single.observe(seen).expect("finite"));
+            assert_eq!(batch, single, "d = {d}, gamma = {gamma}");
+        }
+    }
+}
+
+#[test]
+fn corrected_and_retracted_rewards_leave_no_trace() {
+    let mut learner = learner();
+    let first = choose(&learner, 1);
+    let rewards = first.rewards(pay);
+    learner.learn(&first, &rewards).expect("fresh");
+    let as_it_was = learner.clone();
+
+    let doubled = first.rewards(|arm| 2.0 * pay(arm));
+    learner.correct(&first, &doubled).expect("learned");
+    let mut expected = self::learner();
+    expected.learn(&first, &doubled).expect("fresh");
+    assert_close(learner.model(), expected.model(), 1e-12);
+    learner.correct(&first, &rewards).expect("learned");
+    assert_close(learner.model(), as_it_was.model(), 1e-12);
+
+    let second = choose(&learner, 2);
+    learner.learn(&second, &second.rewards(pay)).expect("fresh");
+    learner.unlearn(&second, &second.rewards(pay)).expect("learned");
+    assert_close(learner.model(), as_it_was.model(), 1e-12);
+    assert_eq!(learner.model().blocks()[0].count(), as_it_was.model().blocks()[0].count());
+    learner.learn(&second, &second.rewards(pay)).expect("retracted rewards may be learned again");
+}
+
+/// Discounted least squares by its definition: V = lambda I + sum gamma^(t-s) x x', b alike; lambda stays whole.
+#[test]
+fn forgetting_discounts_by_age_and_never_the_prior() {
+    let gamma: f64 = 0.8;
+    let model = Model::new(D, 1).expect("shape").with_gamma(gamma).expect("gamma");
+    let algorithm = Algorithm::C2ucb(C2ucb { lambda: 2.0, alpha: 0.5.into() });
+    let mut learner = Learner::with_model(algorithm, model).expect("parameters");
+    let decisions: Vec<Decision> = [1, 2, 4, 7].map(|t| choose(&learner, t)).to_vec();
+    // The reward of round 2 comes last, after round 7.
+    for place in [0, 2, 3, 1] {
+        learner.learn(&decisions[place], &decisions[place].rewards(pay)).expect("fresh");
+    }
+    let mut g = [[0.0; D]; D];
+    let mut b = [0.0; D];
+    for (decision, age) in decisions.iter().zip([6, 5, 3, 0]) {
+        for arm in &decision.arms {
+            for i in 0..D {
+                b[i] += gamma.powi(age) * pay(arm) * arm.features[i];
+                for (j, g) in g[i].iter_mut().enumerate() {
+                    *g += gamma.powi(age) * arm.features[i] * arm.features[j];
+                }
+            }
+        }
+    }
+    let block = &learner.model().blocks()[0];
+    for i in 0..D {
+        assert!((block.b()[i] - b[i]).abs() < 1e-12);
+        (0..=i).for_each(|j| assert!((block.g()[i * (i + 1) / 2 + j] - g[i][j]).abs() < 1e-12));
+    }
+    // Long after, the data are forgotten and the prior is what is left: width = |x| / sqrt(lambda).
+    let x = rows(71, 500, 30, D);
+    let arms = Arms::new(&x, D).expect("rows");
+    let decision = learner.choose(Round::new(71, 500), &arms, &Constraint::top_k(1)).expect("arms");
+    let norm = common::dot(&decision.arms[0].features, &decision.arms[0].features).sqrt();
+    assert!((decision.arms[0].width - norm / 2.0_f64.sqrt()).abs() < 1e-12);
+    assert!(decision.arms[0].mean.abs() < 1e-12);
+
+    learner.unlearn(&decisions[1], &decisions[1].rewards(pay)).expect("learned");
+    learner.learn(&decisions[1], &decisions[1].rewards(pay)).expect("retracted");
+    (0..D).for_each(|i| assert!((learner.model().blocks()[0].b()[i] - b[i]).abs() < 1e-12, "age counts both ways"));
+}
+
+/// Two halves that forget, learned up to different rounds, merge to the whole.
+#[test]
+fn forgetting_models_merge_by_age() {
+    let x = rows(73, 1, 12, D);
+    let see = |(i, x)| Observation { t: i as u64 / 2, block: 0, x, reward: 0.3 };
+    let seen: Vec<Observation<'_>> = x.chunks(D).enumerate().map(see).collect();
+    let empty = Model::new(D, 1).expect("shape").with_gamma(0.7).expect("gamma");
+    let [mut whole, mut old, mut new] = [empty.clone(), empty.clone(), empty];
+    whole.observe_batch(&seen).expect("finite");
+    old.observe_batch(&seen[..5]).expect("finite");
+    new.observe_batch(&seen[5..]).expect("finite");
+    let mut backwards = new.clone();
+    backwards.merge(&old).expect("same shape");
+    old.merge(&new).expect("same shape");
+    assert_close(&old, &whole, 1e-12);
+    assert_close(&backwards, &whole, 1e-12);
+    assert_eq!((old.t(), backwards.t()), (5, 5));
+}
+
+/// Merged learners bring their bookkeeping, and refuse what both have learned.
+#[test]
+fn merged_learners_remember_the_rewards_of_both() {
+    let [mut here, mut there] = [learner(), learner()];
+    let decision = choose(&here, 1);
+    let rewards = decision.rewards(pay);
+    here.learn(&decision, &rewards[..4]).expect("fresh");
+    there.learn(&decision, &rewards[4..]).expect("fresh");
+    here.merge(&there).expect("different rewards");
+    assert!(matches!(here.learn(&decision, &rewards[5..6]), Err(Error::SecondReward { .. })));
+    let mut whole = learner();
+    whole.learn(&decision, &rewards).expect("fresh");
+    assert_close(here.model(), whole.model(), 1e-12);
+    let before = here.to_json().expect("json");
+    assert!(matches!(here.merge(&there), Err(Error::SecondReward { .. })));
+    assert_eq!(here.to_json().expect("json"), before);
+}
+
+/// An altered decision cannot take out what was never put in.
+#[test]
+fn an_altered_decision_is_refused() {
+    let mut learner = learner();
+    let decision = choose(&learner, 1);
+    let rewards = decision.rewards(pay);
+    learner.learn(&decision, &rewards).expect("fresh");
+    let before = learner.to_json().expect("json");
+    let mut altered = decision.clone();
+    altered.arms[2].features[0] += 1.0;
+    for result in [
+        learner.unlearn(&altered, &rewards),
+        learner.correct(&altered, &rewards),
+        learner.learn(&altered, &rewards[2..3]),
+    ] {
+        assert!(matches!(result, Err(Error::DecisionChanged { t: 1, .. })), "{result:?}");
+    }
+    assert_eq!(learner.to_json().expect("json"), before);
+}
+
+/// Many tasks of one pool choose from one learner at once; factoring is parallel inside each choice. Held under a
+/// lock, that could wait for itself for ever: a thread that waits for its part of the factoring takes up another
+/// choice. The forgetting makes every round factor anew.
+#[test]
+fn many_tasks_can_choose_at_once() {
+    use rayon::prelude::*;
+    let model = Model::new(24, 16).expect("shape").with_gamma(0.9).expect("gamma");
+    let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() });
+    let learner = Learner::with_model(algorithm, model).expect("parameters");
+    let x = rows(74, 1, 40, 24);
+    let choose = |t: u64| {
+        let arms = Arms::new(&x, 24).expect("rows");
+        bits(&learner.choose(Round::new(1, t), &arms, &Constraint::top_k(5)).expect("arms"))
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("a pool");
+    let together: Vec<_> = pool.install(|| (2..600).into_par_iter().map(choose).collect());
+    assert_eq!(together[400], choose(402));
+}
+
+#[test]
+fn closed_rounds_take_no_more_rewards_and_cost_no_memory() {
+    let mut learner = learner();
+    let decisions: Vec<Decision> = (1..=3).map(|t| choose(&learner, t)).collect();
+    for decision in &decisions {
+        learner.learn(decision, &decision.rewards(pay)[..4]).expect("fresh");
+    }
+    let before = learner.to_json().expect("json").len();
+    learner.close_before(3);
+    assert!(learner.to_json().expect("json").len() < before);
+    let rest = decisions[0].rewards(pay);
+    assert_eq!(learner.learn(&decisions[0], &rest[4..]), Err(Error::RoundClosed { t: 1, open_from: 3 }));
+    learner.learn(&decisions[2], &decisions[2].rewards(pay)[4..]).expect("still open");
+}
+
+#[test]
+fn what_was_rewarded_is_remembered_across_a_save() {
+    let mut learner = learner();
+    let decision = choose(&learner, 1);
+    let rewards = decision.rewards(pay);
+    learner.learn(&decision, &rewards[..4]).expect("fresh");
+    let mut loaded: Learner = Learner::from_json(&learner.to_json().expect("json")).expect("just written");
+    assert!(matches!(loaded.learn(&decision, &rewards[..1]), Err(Error::SecondReward { t: 1, .. })));
+    loaded.learn(&decision, &rewards[4..]).expect("not yet rewarded");
+}
+
+#[test]
+fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
+    let text = trained(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() }), D, 2, 3).to_json().expect("json");
+    let load = |text: &str| Learner::<Algorithm>::from_json(text).map(|_| ()).expect_err("bad file");
+    assert_eq!(load(&text.replace("\"version\":1", "\"version\":2")), Error::NewerFormat { found: 2, supported: 1 });
+    assert!(matches!(load(&text[..text.len() / 2]), Error::BadFormat(_)));
+    assert!(matches!(load(""), Error::BadFormat(_)));
+    assert!(matches!(load("{\"format\":\"something else\",\"version\":1}"), Error::BadFormat(_)));
+    assert!(matches!(load(&text.replace("c2ucb", "c3ucb")), Error::BadFormat(_)));
+    // Every changed digit is noticed, unless it reads as the same number (the 17th digit may).
+    let original: Learner = Learner::from_json(&text).expect("just written");
+    let mut noticed = 0;
+    let sums = text.find("\"b\":[").expect("sums");
+    let places = (sums..text.len()).filter(|&at| text.as_bytes()[at].is_ascii_digit()).step_by(37);
+    for at in places {
+        let digit = text.as_bytes()[at] - b'0';
+        let mut changed = text.clone();
+        changed.replace_range(at..=at, &((digit + 1) % 10).to_string());
+        match Learner::<Algorithm>::from_json(&changed) {
+            Err(Error::Damaged { .. } | Error::BadFormat(_)) => noticed += 1,
+            Err(other) => panic!("digit at {at}: {other}"),
+            Ok(same) => assert_eq!(same.model(), original.model(), "digit at {at}"),
+        }
+    }
+    assert!(noticed > 20, "{noticed}");
+    // A person may re-indent it.
+    let value: serde_json::Value = serde_json::from_str(&text).expect("json");
+    let pretty = serde_json::to_string_pretty(&value).expect("json");
+    Learner::<Algorithm>::from_json(&pretty).expect("only white space differs");
+}
+
+/// d = 1,024 and M = 100: large, and still right on a diagonal case with a known answer.
+#[test]
+fn large_dimensions_and_many_blocks_work() {
+    for (d, blocks) in [(1_024, 2), (64, 100)] {
+        let algorithm = Algorithm::C2ucb(C2ucb { lambda: 3.0, alpha: 1.0.into() });
+        let mut learner = Learner::new(algorithm, d, blocks).expect("parameters");
+        let mut x = vec![0.0; 4 * d];
+        (0..4).for_each(|row| x[row * d + row] = 1.0);
+        let arms = Arms::new(&x, d).expect("rows");
+        let everything = Constraint::top_k(4 * blocks);
+        let decision = learner.choose(Round::new(1, 1), &arms, &everything).expect("arms");
+        learner.learn(&decision, &decision.rewards(|arm| arm.id as f64)).expect("fresh");
+        let decision = learner.choose(Round::new(1, 2), &arms, &everything).expect("arms");
+        for arm in &decision.arms {
+            assert!((arm.mean - arm.id as f64 / 4.0).abs() < 1e-12 && (arm.width - 0.5).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_reward_by_id_alone_is_enough() {
+    let mut learner = learner();
+    let decision = choose(&learner, 1);
+    let arm = &decision.arms[3];
+    learner.learn(&decision, &[Reward::new(arm.id, arm.block, 0.5)]).expect("chosen");
+    assert_eq!(learner.model().blocks()[arm.block as usize].count(), 1);
+}
