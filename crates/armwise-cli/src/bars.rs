@@ -25,7 +25,8 @@ impl Bars {
 impl Watch for Bars {
     fn start(&self, stage: &str, ticks: u64) {
         let bar = ProgressBar::new(ticks).with_message(stage.to_owned());
-        let style = ProgressStyle::with_template("{msg:<44} {wide_bar} {percent:>3}%  {elapsed} of {duration}, {eta} left");
+        let style =
+            ProgressStyle::with_template("{msg:<44} {wide_bar} {percent:>3}%  {elapsed} of {duration}, {eta} left");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.enable_steady_tick(Duration::from_millis(500));
         self.with(|shown| *shown = Some(bar));

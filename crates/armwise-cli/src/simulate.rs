@@ -27,7 +27,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         return Ok(());
     }
     println!("{}", found.problem);
-    println!("{:<16} {:<36} {:>7} {:>20} {:>20}  clusters in round 1", "algorithm", "parameters", "trials", "reward", "regret");
+    println!(
+        "{:<16} {:<36} {:>7} {:>20} {:>20}  clusters in round 1",
+        "algorithm", "parameters", "trials", "reward", "regret"
+    );
     for entry in &found.results {
         let params: Vec<String> = entry.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (reward, regret) = (entry.cumulative_reward, entry.regret);

@@ -3,6 +3,9 @@
 //! The decision to know: the real ml-1m is used where `ARMWISE_ML1M` names its ratings file; its terms forbid to
 //! keep it here.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+#![allow(clippy::print_stdout, reason = "shown with --nocapture")]
+
 use std::path::Path;
 
 use armwise_lab::{

@@ -2,6 +2,8 @@
 //!
 //! The decision to know: bounds are numbers of standard errors, stated beside them; all seeds are fixed.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4};
 
 use armwise::{Algorithm, ArmWiseTs, C2ucb, Greedy, Pc2ucb, RoundWiseTs, Ties};

@@ -4,7 +4,7 @@
 //! played once for both.
 
 use super::{
-    compare::{Chosen, compare, heat_maps, tune},
+    compare::{Chosen, compare, distinct, heat_maps, tune},
     figures,
     plan::{Plan, angle},
 };
@@ -37,7 +37,7 @@ pub(super) fn run(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Clust
     let job = |place: usize| Job {
         world: &worlds[place],
         trials: Trial::of(seed, Purpose::Evaluation, plan.clustered_fresh),
-        settings: chosen[place].iter().map(|chosen| grid.runs[chosen.candidate.run]).collect(),
+        settings: distinct(&chosen[place]).0.iter().map(|&run| grid.runs[run]).collect(),
         feedback: Feedback::AT_ONCE,
         detail: Detail::Totals,
     };
@@ -47,9 +47,10 @@ pub(super) fn run(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Clust
     let entry = |place: usize| {
         let paper: &[Sample] = &tuned[place][..plan.paper_trials];
         let best = tune(&grid, paper);
+        let places = distinct(&chosen[place]).1;
         let comparisons = vec![
             compare(Protocol::Paper, &best, |at| best[at].candidate.run, paper, 1),
-            compare(Protocol::Fresh, &chosen[place], |at| at, &fresh[place], 1),
+            compare(Protocol::Fresh, &chosen[place], |at| places[at], &fresh[place], 1),
         ];
         let (angle, label) = angles[place].clone();
         Angle { angle, label, comparisons }

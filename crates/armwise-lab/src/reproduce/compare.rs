@@ -35,6 +35,21 @@ pub(super) fn tune(grid: &Grid, samples: &[Sample]) -> Vec<Chosen> {
     grid.algorithms.iter().filter_map(best).collect()
 }
 
+/// The distinct runs among the chosen, and for each chosen algorithm its place among them: tuned CombLinUCB is often
+/// tuned C2UCB, and need not be played twice.
+pub(super) fn distinct(chosen: &[Chosen]) -> (Vec<usize>, Vec<usize>) {
+    let mut runs: Vec<usize> = Vec::new();
+    let place = |chosen: &Chosen| {
+        let run = chosen.candidate.run;
+        runs.iter().position(|known| *known == run).unwrap_or_else(|| {
+            runs.push(run);
+            runs.len() - 1
+        })
+    };
+    let places = chosen.iter().map(place).collect();
+    (runs, places)
+}
+
 /// Means, standard errors and pairs of chosen algorithms; `run` finds an algorithm among the played ones.
 pub(super) fn compare(
     protocol: Protocol,
@@ -114,7 +129,10 @@ mod tests {
             clusters: Vec::new(),
         };
         (0..3)
-            .map(|trial| Sample { best: vec![0.0], played: (0..grid.runs.len()).map(|run| played(run, trial)).collect() })
+            .map(|trial| Sample {
+                best: vec![0.0],
+                played: (0..grid.runs.len()).map(|run| played(run, trial)).collect(),
+            })
             .collect()
     }
 

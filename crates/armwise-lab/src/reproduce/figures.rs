@@ -138,8 +138,7 @@ pub(super) fn regret(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Re
     let paper = Clustered::paper(FRAC_PI_2);
     let world = Clustered::new(paper.angle, paper.d, paper.n, paper.k, rounds, paper.order, paper.spread)?;
     let (lambda, r, s) = (world.k as f64, 1.0, 1.0);
-    let schedule =
-        Schedule::Theory(Theory { r, s, delta: DELTA, k: world.k, n: Some(world.n), rounds: Some(rounds) });
+    let schedule = Schedule::Theory(Theory { r, s, delta: DELTA, k: world.k, n: Some(world.n), rounds: Some(rounds) });
     let problem = Problem { d: world.d, k: world.k, lambda, r, s };
     let algorithms = [
         (Algorithm::C2ucb(C2ucb { lambda, alpha: schedule }), "Theorem 4"),

@@ -76,14 +76,13 @@ pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
             rounds_per_second.insert(name.to_owned(), rounds as f64 / start.elapsed().as_secs_f64());
         }
     };
-    let clustered = match options.part {
-        Some(Part::Promotions) => None,
-        _ => {
-            let start = Instant::now();
-            let found = clustered::run(&plan, options.seed, session)?;
-            timed("clustered", start, 0);
-            Some(found)
-        }
+    let clustered = if options.part == Some(Part::Promotions) {
+        None
+    } else {
+        let start = Instant::now();
+        let found = clustered::run(&plan, options.seed, session)?;
+        timed("clustered", start, 0);
+        Some(found)
     };
     let promotions = match ratings {
         None => None,
@@ -125,4 +124,3 @@ fn machine() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     format!("{} {}, {processors} processors", std::env::consts::OS, std::env::consts::ARCH)
 }
-

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Options,
-    compare::{Chosen, compare, heat_maps, pairs, tune},
+    compare::{Chosen, compare, distinct, heat_maps, pairs, tune},
     plan::Plan,
 };
 use crate::{
@@ -156,23 +156,22 @@ fn study(
         Ok::<_, Error>(session.play(&format!("promotions: {reading}, k = {k}, {stage}"), &[job])?.swap_remove(0))
     };
     let mut comparisons: Vec<Comparison> = Vec::new();
-    let (chosen, tuned) = match given {
-        Some(chosen) => (chosen, None),
-        None => {
-            let trials = plan.promotions_tuning();
-            let samples = play(&splits.tuning, Purpose::Tuning, trials, grid.runs.clone(), Detail::Totals, "grid")?;
-            let chosen = tune(grid, &samples);
-            let groups = splits.tuning.len();
-            let run = |place: usize| chosen[place].candidate.run;
-            comparisons.push(compare(Protocol::Paper, &chosen, run, &samples, groups));
-            (chosen, Some(samples))
-        }
+    let (chosen, tuned) = if let Some(chosen) = given {
+        (chosen, None)
+    } else {
+        let trials = plan.promotions_tuning();
+        let samples = play(&splits.tuning, Purpose::Tuning, trials, grid.runs.clone(), Detail::Totals, "grid")?;
+        let chosen = tune(grid, &samples);
+        let run = |place: usize| chosen[place].candidate.run;
+        comparisons.push(compare(Protocol::Paper, &chosen, run, &samples, splits.tuning.len()));
+        (chosen, Some(samples))
     };
-    let settings = chosen.iter().map(|chosen| grid.runs[chosen.candidate.run]).collect();
+    let (runs, places) = distinct(&chosen);
+    let settings = runs.iter().map(|&run| grid.runs[run]).collect();
     let trials = plan.promotions_fresh;
     let fresh = play(&splits.fresh, Purpose::Evaluation, trials, settings, Detail::Rounds, "fresh trials")?;
     let groups = splits.fresh.len();
-    comparisons.push(compare(Protocol::Fresh, &chosen, |place| place, &fresh, groups));
+    comparisons.push(compare(Protocol::Fresh, &chosen, |place| places[place], &fresh, groups));
 
     let published = published(k);
     let ratio = |(a, b): (&str, &str)| {
@@ -186,7 +185,7 @@ fn study(
     };
     let ratios = [("pc2ucb", "c2ucb"), ("arm-wise-ts", "round-wise-ts")].into_iter().filter_map(ratio).collect();
     let tuned_on = if tuned.is_some() { "this reading" } else { "the independent reading" }.to_owned();
-    let average = average(reading, k, &chosen, &fresh, groups);
+    let average = average(reading, k, &chosen, &places, &fresh, groups);
     Ok(Study { row: TableRow { k, n, published, tuned_on, comparisons, ratios }, average, tuned, chosen })
 }
 
@@ -199,7 +198,14 @@ fn published(k: usize) -> BTreeMap<String, f64> {
 }
 
 /// Figure 4.
-fn average(reading: Reading, k: usize, chosen: &[Chosen], samples: &[Sample], groups: usize) -> AverageReward {
+fn average(
+    reading: Reading,
+    k: usize,
+    chosen: &[Chosen],
+    places: &[usize],
+    samples: &[Sample],
+    groups: usize,
+) -> AverageReward {
     let units = |value: &dyn Fn(&Sample) -> f64| Units::new(&samples.iter().map(value).collect::<Vec<_>>(), groups);
     let points = |rewards: &dyn Fn(&Sample) -> Vec<f64>| -> Vec<Mean> {
         let so_far = |t: usize| units(&|sample| rewards(sample)[..=t].iter().sum::<f64>() / (t + 1) as f64).mean();
@@ -209,10 +215,10 @@ fn average(reading: Reading, k: usize, chosen: &[Chosen], samples: &[Sample], gr
         algorithm: chosen.name.to_owned(),
         params: chosen.candidate.params.clone(),
         ties: "by-id".to_owned(),
-        points: points(&|sample| sample.played[place].reward.clone()),
+        points: points(&|sample| sample.played[places[place]].reward.clone()),
     };
     let early = |(place, chosen): (usize, &Chosen)| {
-        (chosen.name, units(&|sample| sample.played[place].reward[..EARLY as usize].iter().sum()))
+        (chosen.name, units(&|sample| sample.played[places[place]].reward[..EARLY as usize].iter().sum()))
     };
     let early: Vec<(&str, Units)> = chosen.iter().enumerate().map(early).collect();
     AverageReward {
@@ -268,7 +274,10 @@ mod tests {
     #[test]
     fn published_numbers_go_by_name() {
         let row = published(50);
-        assert_eq!((row.len(), row["greedy"].to_bits(), row["arm-wise-ts"].to_bits()), (7, 1588.6f64.to_bits(), 2304.3f64.to_bits()));
+        assert_eq!(
+            (row.len(), row["greedy"].to_bits(), row["arm-wise-ts"].to_bits()),
+            (7, 1588.6f64.to_bits(), 2304.3f64.to_bits())
+        );
         assert!(published(60).is_empty());
     }
 }

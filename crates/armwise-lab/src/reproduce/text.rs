@@ -63,7 +63,11 @@ fn clustered_table(text: &mut String, clustered: &Clustered) -> std::fmt::Result
 fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Result {
     let data = &promotions.data;
     let kind = if data.generated { "GENERATED ratings, not MovieLens" } else { &data.label };
-    writeln!(text, "Sending promotions (Table I) on {kind}: features {}, fingerprint {}", data.features, data.fingerprint)?;
+    writeln!(
+        text,
+        "Sending promotions (Table I) on {kind}: features {}, fingerprint {}",
+        data.features, data.fingerprint
+    )?;
     writeln!(text, "  {} users, {} movies, {} ratings; cumulative reward", data.users, data.movies, data.ratings)?;
     for table in &promotions.tables {
         for which in [Protocol::Paper, Protocol::Fresh] {
@@ -87,7 +91,11 @@ fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Re
             columns.iter().try_for_each(|(_, c)| write!(text, "{:>18.1}", c.oracle.mean))?;
             writeln!(text)?;
         }
-        writeln!(text, "\n  {} reading, ratios: the paper's (ml-20m), ours by its protocol, ours on fresh trials [95%]", table.reading)?;
+        writeln!(
+            text,
+            "\n  {} reading, ratios: the paper's (ml-20m), ours by its protocol, ours on fresh trials [95%]",
+            table.reading
+        )?;
         for row in &table.rows {
             for ratio in &row.ratios {
                 let published = ratio.published.map_or("-".to_owned(), |value| format!("{value:.3}"));

@@ -94,7 +94,10 @@ fn one_cluster(study: &Touched) -> Vec<Verdict> {
             "section IV-A and V",
             "In round 1 each touches exactly 1 cluster in every trial, equal scores going to the smaller id.",
             holds(one(c2ucb) && one(round_wise)),
-            format!("Clusters touched in round 1: C2UCB {c2ucb:.2}, round-wise TS {round_wise:.2} of {}.", study.clusters),
+            format!(
+                "Clusters touched in round 1: C2UCB {c2ucb:.2}, round-wise TS {round_wise:.2} of {}.",
+                study.clusters
+            ),
         ),
         verdict(
             "That is the algorithms' doing, whatever order equal arms are taken in.",
@@ -111,7 +114,10 @@ fn one_cluster(study: &Touched) -> Vec<Verdict> {
             "section V",
             "PC2UCB and arm-wise TS touch more than half of the clusters in round 1 on average.",
             holds(pc2ucb > half && arm_wise > half),
-            format!("Clusters touched in round 1: PC2UCB {pc2ucb:.2}, arm-wise TS {arm_wise:.2} of {}.", study.clusters),
+            format!(
+                "Clusters touched in round 1: PC2UCB {pc2ucb:.2}, arm-wise TS {arm_wise:.2} of {}.",
+                study.clusters
+            ),
         ),
     ]
 }

@@ -118,7 +118,15 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
         for line in &clustered.regret.lines {
             for (i, t) in clustered.regret.t.iter().enumerate() {
                 let Some(measured) = line.measured.get(i) else { continue };
-                csv.row([&line.algorithm, &line.theorem, t, &measured.mean, &measured.se, &line.worst[i], &line.bound[i]]);
+                csv.row([
+                    &line.algorithm,
+                    &line.theorem,
+                    t,
+                    &measured.mean,
+                    &measured.se,
+                    &line.worst[i],
+                    &line.bound[i],
+                ]);
             }
         }
         files.push(("figure6.csv", csv.0));

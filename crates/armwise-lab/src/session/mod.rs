@@ -103,9 +103,11 @@ impl<'a> Session<'a> {
         let units: Vec<Unit> = jobs.iter().enumerate().flat_map(|(number, job)| cut(number, job)).collect();
         let cost = |unit: &Unit| {
             let job = &jobs[unit.job];
-            unit.trials.len() as f64 * job.settings[unit.settings.clone()].iter().map(|s| cost(job.world, s)).sum::<f64>()
+            unit.trials.len() as f64
+                * job.settings[unit.settings.clone()].iter().map(|s| cost(job.world, s)).sum::<f64>()
         };
         // Progress counts in thousandths of a unit's worth, so that the time left is about right.
+        #[expect(clippy::cast_sign_loss, reason = "costs are positive")]
         let ticks = |unit: &Unit| (cost(unit) / UNIT * 1000.0) as u64 + 1;
         self.watch.start(stage, units.iter().map(ticks).sum());
         let work = |unit: &Unit| {
@@ -156,6 +158,7 @@ fn cost(world: &dyn World, setting: &Setting) -> f64 {
 fn cut(number: usize, job: &Job<'_>) -> Vec<Unit> {
     let costs: Vec<f64> = job.settings.iter().map(|setting| cost(job.world, setting)).collect();
     let whole: f64 = costs.iter().sum();
+    #[expect(clippy::cast_sign_loss, reason = "costs are positive")]
     let together = ((UNIT / whole) as usize).clamp(1, job.trials.len().max(1));
     let mut settings: Vec<Range<usize>> = Vec::new();
     let (mut first, mut sum) = (0, 0.0);
@@ -170,7 +173,11 @@ fn cut(number: usize, job: &Job<'_>) -> Vec<Unit> {
     let trials = starts.map(|start| start..(start + together).min(job.trials.len()));
     trials
         .flat_map(|trials| {
-            settings.iter().map(move |settings| Unit { job: number, trials: trials.clone(), settings: settings.clone() })
+            settings.iter().map(move |settings| Unit {
+                job: number,
+                trials: trials.clone(),
+                settings: settings.clone(),
+            })
         })
         .collect()
 }

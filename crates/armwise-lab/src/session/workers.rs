@@ -41,7 +41,7 @@ pub(crate) fn run<U: Sync, R: Send>(
     let pools = (0..threads.min(units.len()).max(1)).map(|_| pool(1)).collect::<Result<Vec<_>, Error>>()?;
     std::thread::scope(|scope| {
         for pool in &pools {
-            scope.spawn(|| pool.install(&worker));
+            scope.spawn(|| pool.install(worker));
         }
     });
     // After an error some units were never done; every unit before the first error was.

@@ -99,7 +99,8 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
                 (0..groups as u64).map(split).collect::<Result<Vec<_>, Error>>()
             });
             watch.finish();
-            let splits = made?.map_err(|error| Error::Study { place: ratings_place.clone(), what: error.to_string() })?;
+            let splits =
+                made?.map_err(|error| Error::Study { place: ratings_place.clone(), what: error.to_string() })?;
             let world = Promotions::new(&splits, study.seed, *reading, *k, *n, *rounds)?;
             let problem = json!({
                 "kind": "promotions", "ratings": read.source().to_string(),

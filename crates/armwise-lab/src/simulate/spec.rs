@@ -164,8 +164,12 @@ impl Study {
 
 impl ProblemTable {
     fn check(&self, source: Source<'_>) -> Result<Problem, Error> {
-        let clustered_only =
-            [("angle", start(self.angle.as_ref())), ("d", start(self.d.as_ref())), ("order", start(self.order.as_ref())), ("spread", start(self.spread.as_ref()))];
+        let clustered_only = [
+            ("angle", start(self.angle.as_ref())),
+            ("d", start(self.d.as_ref())),
+            ("order", start(self.order.as_ref())),
+            ("spread", start(self.spread.as_ref())),
+        ];
         let promotions_only = [
             ("ratings", start(self.ratings.as_ref())),
             ("features", start(self.features.as_ref())),
@@ -279,9 +283,8 @@ impl AlgorithmTable {
                 return Err(source.error(at, format!("{parameter} = []: give at least one value")));
             }
             let with = |table: &serde_json::Map<_, _>, value: f64| {
-                let number = serde_json::Number::from_f64(value).ok_or_else(|| {
-                    source.error(at, format!("{parameter} = {value}: must be a finite number"))
-                })?;
+                let number = serde_json::Number::from_f64(value)
+                    .ok_or_else(|| source.error(at, format!("{parameter} = {value}: must be a finite number")))?;
                 let mut table = table.clone();
                 table.insert((*parameter).to_owned(), number.into());
                 Ok(table)
@@ -296,8 +299,8 @@ impl AlgorithmTable {
                 let at = named.and_then(|(_, values)| start(values.as_ref()));
                 source.error(at.unwrap_or(self.name.span().start), what)
             };
-            let algorithm: Algorithm = serde_json::from_value(serde_json::Value::Object(table))
-                .map_err(|error| refused(error.to_string()))?;
+            let algorithm: Algorithm =
+                serde_json::from_value(serde_json::Value::Object(table)).map_err(|error| refused(error.to_string()))?;
             algorithm.validate().map_err(|error| refused(error.to_string()))?;
             Ok(Setting { algorithm, ties })
         };
@@ -317,7 +320,9 @@ mod tests {
 
     #[test]
     fn a_list_of_values_makes_a_grid() {
-        let text = format!("{HEAD}[[algorithm]]\nname = \"arm-wise-ts\"\nlambda = [0.1, 1]\nv = [1, 2.5, 3]\n[[algorithm]]\nname = \"greedy\"\n");
+        let text = format!(
+            "{HEAD}[[algorithm]]\nname = \"arm-wise-ts\"\nlambda = [0.1, 1]\nv = [1, 2.5, 3]\n[[algorithm]]\nname = \"greedy\"\n"
+        );
         let study = Study::read("e.toml", &text).unwrap();
         assert_eq!(study.algorithms.iter().map(Vec::len).collect::<Vec<_>>(), [6, 1]);
         let last = serde_json::to_string(&study.algorithms[0][5].algorithm).unwrap();
@@ -329,7 +334,10 @@ mod tests {
         let with = |rest: &str| refusal(&format!("{HEAD}{rest}"));
         let algorithm = |rest: &str| with(&format!("[[algorithm]]\n{rest}"));
         assert!(with("colour = 1\n").starts_with("e.toml:4:1: unknown field `colour`"), "{}", with("colour = 1\n"));
-        assert!(algorithm("name = \"ucb\"").starts_with("e.toml:5:8: algorithm \"ucb\" is unknown; it must be one of greedy"));
+        assert!(
+            algorithm("name = \"ucb\"")
+                .starts_with("e.toml:5:8: algorithm \"ucb\" is unknown; it must be one of greedy")
+        );
         assert_eq!(
             algorithm("name = \"c2ucb\"\nlambda = -1.0"),
             "e.toml:6:10: lambda = -1: must be a finite number above 0"
@@ -338,7 +346,10 @@ mod tests {
             algorithm("name = \"c2ucb\"\nlambda = [1, -0.5]"),
             "e.toml:6:10: lambda = -0.5: must be a finite number above 0"
         );
-        assert_eq!(algorithm("name = \"c2ucb\"\nv = 1"), "e.toml:6:5: c2ucb has no v; its parameters are lambda, alpha");
+        assert_eq!(
+            algorithm("name = \"c2ucb\"\nv = 1"),
+            "e.toml:6:5: c2ucb has no v; its parameters are lambda, alpha"
+        );
         assert_eq!(with("n = 100\nk = 101\n"), "e.toml:5:5: k = 101: must be from 1 to n = 100");
         assert_eq!(with("reading = \"disjoint\"\n"), "e.toml:4:11: reading does not belong to kind = \"clustered\"");
         assert_eq!(with("[run]\ntrials = 0"), "e.toml:5:10: trials = 0: must be at least 1");

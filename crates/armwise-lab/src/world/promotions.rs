@@ -116,6 +116,7 @@ impl<'c> Promotions<'c> {
         let users = self.splits[0].users();
         let draws = trial.round(t).draws(0, streams::CUSTOMERS);
         if self.n > users {
+            #[expect(clippy::cast_sign_loss, reason = "a uniform number is not negative")]
             return (0..self.n as u64).map(|row| (draws.uniform(row) * users as f64) as u32).collect();
         }
         let mut keys: Vec<(u64, u32)> = (0..users as u32).map(|user| (draws.bits(u64::from(user)), user)).collect();
@@ -157,7 +158,9 @@ impl World for Promotions<'_> {
         let Self { splits, reading, k, n, rounds, seed, .. } = self;
         let movies: Vec<&[u32]> = splits.iter().map(Customers::movies).collect();
         let (print, features) = (splits[0].fingerprint(), splits[0].features().variant());
-        format!("promotions {print:016x} {features} seed={seed} movies={movies:?} {reading} k={k} n={n} rounds={rounds}")
+        format!(
+            "promotions {print:016x} {features} seed={seed} movies={movies:?} {reading} k={k} n={n} rounds={rounds}"
+        )
     }
 
     fn open(&self, trial: Trial) -> Box<dyn Game + '_> {
@@ -255,6 +258,9 @@ mod tests {
     fn more_customers_than_users_are_drawn_with_replacement() {
         let splits = customers();
         let world = Promotions::new(&splits, 7, Reading::Independent, 3, 1000, 5).unwrap();
-        assert_eq!((world.sampling(), world.customers(Trial { seed: 1, number: 0 }, 1).len()), ("with replacement", 1000));
+        assert_eq!(
+            (world.sampling(), world.customers(Trial { seed: 1, number: 0 }, 1).len()),
+            ("with replacement", 1000)
+        );
     }
 }
