@@ -173,8 +173,8 @@ fn maps(top: f64) -> Vec<HeatMap> {
                 (0..5)
                     .map(|c| {
                         top * (1.0
-                            - 0.06 * (r as f64 - 2.0).powi(2)
-                            - 0.05 * (c as f64 - 1.0).powi(2)
+                            - 0.06 * (f64::from(r) - 2.0).powi(2)
+                            - 0.05 * (f64::from(c) - 1.0).powi(2)
                             - 0.08 * place as f64)
                     })
                     .collect()

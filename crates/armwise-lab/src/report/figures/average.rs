@@ -118,6 +118,9 @@ fn caption(promotions: &Promotions, studies: &[&AverageReward]) -> String {
         let pairs: Vec<String> = study
             .early
             .iter()
+            .filter(|pair| {
+                matches!((pair.a.as_str(), pair.b.as_str()), ("pc2ucb", "c2ucb") | ("arm-wise-ts", "round-wise-ts"))
+            })
             .map(|pair| format!("{} − {} {}", title_of(&pair.a), title_of(&pair.b), with_interval(pair.difference, 1)))
             .collect();
         if !pairs.is_empty() {

@@ -63,17 +63,22 @@ fn both(draw: impl Fn(f64) -> Scene) -> (Scene, Scene) {
 
 /// Draws a line from `top` on that names the data, and returns where it ends. Generated data are called so.
 fn data_line(scene: &mut Scene, data: &Data, top: f64) -> f64 {
-    let label = if data.generated && !data.label.starts_with("generated") {
-        format!("Data: generated, {}", data.label)
-    } else {
-        format!("Data: {}", data.label)
-    };
+    let label = format!("Data: {}", data_label(data));
     let mut y = top;
     for row in wrap(&format!("{label}; features {}", data.features), scene.width) {
         y += 16.0;
         scene.text(Text::new((0.0, y - 3.0), row).ink(if data.generated { Ink::Text } else { Ink::Muted }));
     }
     y + 6.0
+}
+
+/// The data's name, which begins with `generated` where they are.
+pub(crate) fn data_label(data: &Data) -> String {
+    match (data.generated, data.label.as_str()) {
+        (true, "generated" | "") => "generated ratings".to_owned(),
+        (true, label) if !label.starts_with("generated") => format!("generated, {label}"),
+        (_, label) => label.to_owned(),
+    }
 }
 
 /// A muted text that is centred at a place.

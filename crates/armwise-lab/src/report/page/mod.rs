@@ -8,7 +8,7 @@ mod run;
 mod table_one;
 mod verdicts;
 
-use super::figures::{Figure, TITLES};
+use super::figures::{Figure, TITLES, data_label};
 use super::html::write;
 use super::kit::{escape, inline, variables};
 use crate::results::{Results, Scale};
@@ -68,7 +68,7 @@ fn warnings(results: &Results) -> String {
             &mut out,
             format_args!(
                 "<p class=\"note\"><strong>Generated ratings.</strong> The promotion experiments below run on a generated MovieLens-like set ({}), not on MovieLens. They show how the algorithms behave on such data and cannot confirm or refute the paper’s numbers.</p>\n",
-                escape(&promotions.data.label)
+                escape(&data_label(&promotions.data))
             ),
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! The decision to know: the command is made from the results, so it is the one that gives these numbers.
 
-use crate::report::figures::trials;
+use crate::report::figures::{data_label, trials};
 use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{compact, escape, number};
 use crate::results::{Clustered, Comparison, Promotions, Protocol, Results, Scale};
@@ -133,9 +133,8 @@ fn promotion_facts(case: &Promotions) -> String {
 fn data_facts(case: &Promotions) -> String {
     let data = &case.data;
     format!(
-        "{}{}: {} users, {} movies, {} ratings; features {}; fingerprint {}",
-        if data.generated && !data.label.starts_with("generated") { "generated, " } else { "" },
-        data.label,
+        "{}: {} users, {} movies, {} ratings; features {}; fingerprint {}",
+        data_label(data),
         number(data.users as f64, 0),
         number(data.movies as f64, 0),
         number(data.ratings as f64, 0),

@@ -3,7 +3,7 @@
 //! The decision to know: the largest of the seven in a row is bold, as in the paper, and random choice and the oracle
 //! stand at the end as the scale of what can be earned. Ratios come with their intervals in a table of their own.
 
-use crate::report::figures::{title_of, trials, tuned, under};
+use crate::report::figures::{data_label, title_of, trials, tuned, under};
 use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{escape, number};
 use crate::results::{Comparison, Interval, Promotions, Protocol, Results, Table as Reading};
@@ -30,7 +30,10 @@ pub(super) fn html(results: &Results) -> String {
 fn introduction(promotions: &Promotions) -> String {
     let data = &promotions.data;
     let source = if data.generated {
-        format!("<strong class=\"flag\">Ours are on generated ratings</strong> ({})", escape(&data.label))
+        format!(
+            "<strong class=\"flag\">Ours are on generated ratings</strong>, not on MovieLens ({})",
+            escape(&data_label(data))
+        )
     } else {
         format!("Ours are on {}", escape(&data.label))
     };
