@@ -30,9 +30,10 @@ pub(super) fn choose(
             let surplus = score - price;
             let (first, next) = (surplus > best.0, surplus > second.0);
             second.1 = select(first, best.1, select(next, block, second.1));
-            second.0 = select(first, best.0, select(next, surplus, second.0));
+            let lower = if surplus < best.0 { surplus } else { best.0 };
+            second.0 = if lower > second.0 { lower } else { second.0 };
             best.1 = select(first, block, best.1);
-            best.0 = select(first, surplus, best.0);
+            best.0 = if first { surplus } else { best.0 };
         }
         if best.1 < nobody {
             take(best.1);

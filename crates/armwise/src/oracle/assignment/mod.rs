@@ -143,7 +143,7 @@ impl Assignment {
                     price => (false, kept.scale.up(grid.score((price + grid.bonus).max(0)))),
                 })
                 .collect();
-            return Ok(Filling { arms: solution.arms(&kept.rows), slots, per_row, worth });
+            return Ok(Filling { arms: solution.arms(&kept, scores), slots, per_row, worth });
         }
     }
 }

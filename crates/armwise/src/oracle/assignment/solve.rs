@@ -11,7 +11,7 @@ use super::flow::Flow;
 use super::grid::Grid;
 use super::newton::{Target, newton};
 use super::quota::Slots;
-use crate::oracle::Pick;
+use crate::oracle::{Pick, Scores};
 use std::collections::HashMap;
 
 /// An optimal choice with its proof.
@@ -28,11 +28,20 @@ pub(super) struct Solution<'a> {
 }
 
 impl Solution<'_> {
-    /// The chosen arms, given the row numbers of the kept rows.
-    pub(super) fn arms(&self, rows: &[usize]) -> Vec<Pick> {
+    /// The chosen arms in the order of a selection, sorted here because the kept scores lie close together.
+    pub(super) fn arms(&self, kept: &Kept, scores: &Scores<'_>) -> Vec<Pick> {
         let blocks = self.flow.open.len();
-        let chosen = self.taken.iter().enumerate().filter(|(_, taken)| **taken);
-        chosen.map(|(place, _)| Pick { row: rows[place / blocks], block: place % blocks }).collect()
+        let mut chosen: Vec<Vec<(f64, usize)>> = vec![Vec::new(); blocks];
+        for (place, _) in self.taken.iter().enumerate().filter(|(_, taken)| **taken) {
+            chosen[place % blocks].push((kept.scores[place] + 0.0, kept.rows[place / blocks]));
+        }
+        let mut arms = Vec::with_capacity(chosen.iter().map(Vec::len).sum());
+        for (block, mut rows) in chosen.into_iter().enumerate() {
+            let tied = |a: usize, b: usize| scores.rank(Pick { row: a, block }, Pick { row: b, block });
+            rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| tied(a.1, b.1)));
+            arms.extend(rows.into_iter().map(|(_, row)| Pick { row, block }));
+        }
+        arms
     }
 
     /// Hands the blocks of each class to its rows.
