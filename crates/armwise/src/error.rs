@@ -119,6 +119,59 @@ pub enum Error {
     /// A constraint contradicts itself or the data.
     #[error("constraint: {0}")]
     Constraint(String),
+    /// A constraint refers to a column that the arms do not have.
+    #[error("column {column:?} is not attached to the arms; attached are: {attached}")]
+    UnknownColumn {
+        /// The column asked for.
+        column: String,
+        /// The columns there are, separated by commas.
+        attached: String,
+    },
+    /// A value in a column does not fit the constraint that reads it.
+    #[error("column {column:?}, row {row}, block {block} is {value}: must be {must}")]
+    ColumnValue {
+        /// The column.
+        column: String,
+        /// Row of the scores, from 0.
+        row: usize,
+        /// Block (promotion), from 0.
+        block: usize,
+        /// The offending value.
+        value: f64,
+        /// What it must be.
+        must: &'static str,
+    },
+    /// Two groups share arms and neither holds the other.
+    #[error(
+        "groups {first:?} and {second:?} cross: {both} arms are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint"
+    )]
+    CrossingGroups {
+        /// One group.
+        first: String,
+        /// The other group.
+        second: String,
+        /// How many arms are in both.
+        both: usize,
+        /// How many arms are only in the first.
+        only_first: usize,
+        /// How many arms are only in the second.
+        only_second: usize,
+    },
+    /// The constraint needs a part of the library that was not compiled in.
+    #[error("this constraint needs the cargo feature {0:?}; build armwise with it")]
+    FeatureMissing(&'static str),
+    /// The time limit passed before any super arm was found.
+    #[error("no super arm was found within {seconds} s; raise `time_limit` or simplify the constraint")]
+    TimeLimit {
+        /// The limit.
+        seconds: f64,
+    },
+    /// The caller stopped the search.
+    #[error("the search was cancelled")]
+    Cancelled,
+    /// The external solver failed.
+    #[error("the solver failed: {0}")]
+    Solver(String),
     /// No super arm satisfies the constraint.
     #[error("no super arm satisfies the constraint: {0}")]
     Infeasible(Infeasible),

@@ -40,8 +40,8 @@ pub use id::{Names, id_of};
 pub use learner::Learner;
 pub use model::{Block, Model, Observation};
 pub use oracle::{
-    Assignment, Constraint, Infeasible, Missing, OnInfeasible, Oracle, Pick, Price, Quality, Quota, Scores, Selection,
-    Ties, TopK,
+    Assignment, Budget, Constraint, Explicit, Infeasible, Linear, Missing, OnInfeasible, Oracle, Pick, Price, Quality,
+    Quota, Quotas, Scores, Selection, Ties, TopK,
 };
 pub use policy::{
     Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,

@@ -5,20 +5,51 @@
 //! files and over machines.
 
 mod assignment;
+mod budget;
+mod columns;
+mod explicit;
+mod infeasible;
+mod linear;
+mod quotas;
 mod scores;
 mod top_k;
 
-pub use assignment::{Assignment, Quota, Quotas, Range as QuotaRange};
+pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
+pub use budget::Budget;
+pub use explicit::{Explicit, Member};
+pub use infeasible::Infeasible;
+pub use linear::{Linear, LinearRow, Term};
+pub use quotas::{Group, OneOrMany, Quotas};
 pub use scores::{Scores, Ties};
 pub use top_k::TopK;
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 /// Finds the best super arm for given scores.
 ///
 /// Implement it for a constraint of your own; [`Constraint`] covers the ones that can be written as data.
+///
+/// # Example
+/// ```
+/// use armwise::{Arms, Error, Oracle, Pick, Round, Scores, Selection, Ties};
+///
+/// /// Exactly one arm of each block.
+/// struct OneOfEach;
+///
+/// impl Oracle for OneOfEach {
+///     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+///         let best = |block| (0..scores.len()).map(|row| Pick { row, block }).min_by(|&a, &b| scores.rank(a, b));
+///         Ok(Selection::optimal((0..scores.blocks()).filter_map(best).collect(), scores))
+///     }
+/// }
+///
+/// let arms = Arms::new(&[0.0, 0.0][..], 1)?;
+/// let scores = Scores::new(&[0.1, 0.9, 0.3, 0.2], 2, arms, Ties::ById, Round::new(1, 1))?;
+/// assert_eq!(OneOfEach.argmax(&scores)?.arms, [Pick { row: 1, block: 0 }, Pick { row: 0, block: 1 }]);
+/// # Ok::<(), armwise::Error>(())
+/// ```
 pub trait Oracle: Sync {
     /// The super arm with the largest sum of scores.
     ///
@@ -54,6 +85,14 @@ pub enum Constraint {
     TopK(TopK),
     /// A quota for each promotion, a limit for each customer.
     Assignment(Assignment),
+    /// Least and most numbers per group of arms.
+    Quotas(Quotas),
+    /// A cost per arm and a budget.
+    Budget(Budget),
+    /// Arbitrary linear rows, by a general solver.
+    Linear(Linear),
+    /// One of a list of super arms.
+    Explicit(Explicit),
 }
 
 impl Constraint {
@@ -67,6 +106,10 @@ impl Constraint {
         match self {
             Self::TopK(top_k) => top_k,
             Self::Assignment(assignment) => assignment,
+            Self::Quotas(quotas) => quotas,
+            Self::Budget(budget) => budget,
+            Self::Linear(linear) => linear,
+            Self::Explicit(explicit) => explicit,
         }
     }
 }
@@ -186,45 +229,6 @@ impl Selection {
             quality: Quality::Optimal,
             prices: Vec::new(),
             missing: Vec::new(),
-        }
-    }
-}
-
-/// Why no super arm exists, in numbers that can be recounted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "reason", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Infeasible {
-    /// Fewer arms may be chosen than must be.
-    TooFewArms {
-        /// How many arms must be chosen.
-        needed: usize,
-        /// How many may be.
-        eligible: usize,
-    },
-    /// Blocks whose minima together exceed what the rows eligible for them can fill: a Hall set.
-    TooFewRows {
-        /// The blocks, ascending.
-        blocks: Vec<usize>,
-        /// How many units they need together.
-        needed: usize,
-        /// How many rows are eligible for at least one of them.
-        rows: usize,
-        /// How many units these rows can fill, each in as many of the blocks as it is eligible for and allowed.
-        places: usize,
-    },
-}
-
-impl fmt::Display for Infeasible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewArms { needed, eligible } => {
-                write!(f, "exactly {needed} arms are asked for, but only {eligible} are eligible")
-            }
-            Self::TooFewRows { blocks, needed, rows, places } => write!(
-                f,
-                "blocks {blocks:?} together need {needed} units, but the {rows} rows eligible for them can fill only {places}"
-            ),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Brute force over all super arms.
 
 use crate::Problem;
-use armwise::{Pick, Quota, oracle::Quotas};
+use armwise::{Pick, Quota, oracle::BlockQuotas};
 
 /// The best filling: mandatory units, sum of scores, chosen arms.
 pub(crate) struct Best {
@@ -16,8 +16,8 @@ pub(crate) fn bounds(problem: &Problem) -> Vec<(usize, usize)> {
         Quota::Between(range) => (range.min, range.max.unwrap_or(usize::MAX)),
     };
     match &problem.constraint.quotas {
-        Quotas::All(quota) => vec![bounds(quota); problem.blocks],
-        Quotas::Each(each) => each.iter().map(bounds).collect(),
+        BlockQuotas::All(quota) => vec![bounds(quota); problem.blocks],
+        BlockQuotas::Each(each) => each.iter().map(bounds).collect(),
     }
 }
 

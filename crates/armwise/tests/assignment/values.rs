@@ -1,6 +1,6 @@
 //! The constraint as data, its errors, and any input at all.
 
-use armwise::oracle::{OnInfeasible, QuotaRange, Quotas};
+use armwise::oracle::{BlockQuotas, OnInfeasible, QuotaRange};
 use armwise::{Arms, Assignment, Constraint, Error, Oracle, Quota, Round, Scores, Ties};
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn argmax(values: &[f64], blocks: usize, constraint: &Assignment) -> Result<armw
 #[test]
 fn quotas_read_as_they_are_written() {
     let read = |text: &str| toml::from_str::<Constraint>(text);
-    let expected = |quotas: Quotas| Constraint::Assignment(Assignment::new(quotas));
+    let expected = |quotas: BlockQuotas| Constraint::Assignment(Assignment::new(quotas));
     assert_eq!(read("kind = 'assignment'\nquotas = [50, 20]").unwrap(), expected(vec![50, 20].into()));
     assert_eq!(read("kind = 'assignment'\nquotas = 50").unwrap(), expected(Quota::Exactly(50).into()));
     let range = |min, max| Quota::Between(QuotaRange { min, max });

@@ -16,7 +16,7 @@ mod quota;
 mod solve;
 mod ties;
 
-pub use quota::{Quota, Quotas, Range};
+pub use quota::{BlockQuotas, Quota, QuotaRange};
 
 use super::{Missing, OnInfeasible, Oracle, Pick, Price, Scores, Selection};
 use crate::{Error, error::check};
@@ -72,7 +72,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
     /// How many customers each promotion gets.
-    pub quotas: Quotas,
+    pub quotas: BlockQuotas,
     /// In how many promotions a customer may be.
     #[serde(default = "one")]
     pub per_row: usize,
@@ -97,7 +97,7 @@ struct Filling {
 impl Assignment {
     /// Each customer in at most one promotion, infeasible quotas as an error.
     #[must_use]
-    pub fn new(quotas: impl Into<Quotas>) -> Self {
+    pub fn new(quotas: impl Into<BlockQuotas>) -> Self {
         Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error }
     }
 
@@ -156,7 +156,7 @@ fn below(price: f64) -> f64 {
 
 impl Filling {
     /// What each block lacks of its minimum.
-    fn missing(&self, quotas: &Quotas) -> Vec<Missing> {
+    fn missing(&self, quotas: &BlockQuotas) -> Vec<Missing> {
         let mut chosen = vec![0; self.slots.len()];
         self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
         let short = (0..chosen.len()).filter(|&block| chosen[block] < self.slots[block].min);

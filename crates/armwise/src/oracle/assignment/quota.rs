@@ -15,13 +15,13 @@ pub enum Quota {
     /// This many, neither more nor fewer.
     Exactly(usize),
     /// Any number from `min` to `max`.
-    Between(Range),
+    Between(QuotaRange),
 }
 
 /// The bounds of a [`Quota`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Range {
+pub struct QuotaRange {
     /// At least so many; 0 if left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub min: usize,
@@ -39,46 +39,46 @@ impl Quota {
     /// Up to `max`, taken only as far as each raises the objective.
     #[must_use]
     pub const fn at_most(max: usize) -> Self {
-        Self::Between(Range { min: 0, max: Some(max) })
+        Self::Between(QuotaRange { min: 0, max: Some(max) })
     }
 
     fn bounds(self) -> (usize, usize) {
         match self {
             Self::Exactly(count) => (count, count),
-            Self::Between(Range { min, max }) => (min, max.unwrap_or(usize::MAX)),
+            Self::Between(QuotaRange { min, max }) => (min, max.unwrap_or(usize::MAX)),
         }
     }
 
     /// From `min` to `max`.
     #[must_use]
     pub const fn between(min: usize, max: usize) -> Self {
-        Self::Between(Range { min, max: Some(max) })
+        Self::Between(QuotaRange { min, max: Some(max) })
     }
 }
 
 /// The quotas of all promotions: one for all of them, or one each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a quota, or a list of one quota per promotion")]
-pub enum Quotas {
+pub enum BlockQuotas {
     /// One quota per promotion (block), in order.
     Each(Vec<Quota>),
     /// Every promotion has this quota.
     All(Quota),
 }
 
-impl From<Vec<Quota>> for Quotas {
+impl From<Vec<Quota>> for BlockQuotas {
     fn from(each: Vec<Quota>) -> Self {
         Self::Each(each)
     }
 }
 
-impl From<Vec<usize>> for Quotas {
+impl From<Vec<usize>> for BlockQuotas {
     fn from(each: Vec<usize>) -> Self {
         Self::Each(each.into_iter().map(Quota::Exactly).collect())
     }
 }
 
-impl From<Quota> for Quotas {
+impl From<Quota> for BlockQuotas {
     fn from(all: Quota) -> Self {
         Self::All(all)
     }
@@ -94,7 +94,7 @@ pub(super) struct Slots {
     pub(super) exact: bool,
 }
 
-impl Quotas {
+impl BlockQuotas {
     /// The slots of each of `blocks` blocks.
     pub(super) fn slots(&self, blocks: usize, rows: usize) -> Result<Vec<Slots>, Error> {
         let each = match self {

@@ -1,0 +1,227 @@
+//! Prices of the limits: the point where what arms are worth beyond their price just uses the limits up.
+//!
+//! The decision to know: for one budget the use falls as its price rises, so bisection finds the price, and the price
+//! of a place among the k is the score beyond price of the first arm left out. Arms whose fate is the same over the
+//! whole bracket leave the scan. Several budgets are priced in turn. Use is summed in whole units, so the prices do
+//! not depend on the order of the arms.
+
+use super::problem::{Arm, Problem, mix};
+use crate::Scores;
+
+/// What one unit of each limit costs.
+#[derive(Debug, Clone)]
+pub(super) struct Prices {
+    /// Per budget.
+    pub(super) limits: Vec<f64>,
+    /// Of a place among the k.
+    pub(super) place: f64,
+}
+
+impl Prices {
+    /// What an arm is worth beyond the price of what it uses.
+    #[inline]
+    pub(super) fn value(&self, arm: &Arm, problem: &Problem) -> f64 {
+        arm.score - self.unit(arm, problem) * arm.cost - self.place
+    }
+
+    #[inline]
+    fn unit(&self, arm: &Arm, problem: &Problem) -> f64 {
+        let pairs = problem.limits.iter().zip(&self.limits);
+        pairs.filter(|(limit, _)| limit.concerns(arm)).map(|(_, price)| price).sum()
+    }
+}
+
+/// How often several budgets are priced in turn.
+const TURNS: usize = 12;
+
+/// Several budgets over more arms than this are priced on a sample of rows first.
+const MANY: usize = 40_000;
+
+pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
+    let prices = Prices { limits: vec![0.0; problem.limits.len()], place: 0.0 };
+    let step = (problem.arms.len() / MANY) as u64;
+    if problem.limits.len() == 1 {
+        return in_turn(problem, prices, 1);
+    }
+    if step < 2 {
+        return in_turn(problem, prices, TURNS);
+    }
+    // Rows are taken by their ids, so that the sample does not depend on their order.
+    let mut sample = problem.clone();
+    sample.arms.retain(|arm| mix(scores.arms().id(arm.pick.row)).is_multiple_of(step));
+    sample.limits.iter_mut().for_each(|limit| limit.amount /= step as f64);
+    sample.k = problem.k.map(|k| (k / step as usize).max(1));
+    in_turn(problem, in_turn(&sample, prices, TURNS), 1)
+}
+
+/// Prices one budget after the other, with the others' prices held.
+fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
+    let largest = problem.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max);
+    let per_cost = if largest > 0.0 { (1_u64 << 62) as f64 / largest / (problem.arms.len() + 1) as f64 } else { 0.0 };
+    // Costs near the smallest f64 have no such scale; their prices stay rough.
+    let per_cost = per_cost.min(f64::MAX);
+    let several = problem.limits.len() > 1;
+    for _ in 0..turns {
+        let before = prices.limits.clone();
+        for (at, &near) in before.iter().enumerate() {
+            prices.limits[at] = 0.0;
+            let limit = &problem.limits[at];
+            let line = |arm: &Arm| {
+                let uses = if limit.concerns(arm) { arm.cost } else { 0.0 };
+                let worth = if several { arm.score - prices.unit(arm, problem) * arm.cost } else { arm.score };
+                Line { worth, uses, units: (uses * per_cost) as i64, row: arm.pick.row }
+            };
+            // A price only rises from here, so an arm below its price already stays out.
+            let lines = problem.arms.iter().map(line).filter(|line| line.worth > 0.0).collect();
+            let k = problem.k.unwrap_or(usize::MAX);
+            let mut scan = Scan::new(lines, problem.per_row, k, (limit.amount * per_cost) as i64);
+            (prices.limits[at], prices.place) = scan.price(several, near);
+        }
+        if before.iter().zip(&prices.limits).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs()) {
+            break;
+        }
+    }
+    prices
+}
+
+/// An arm as a line: worth - price * uses.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    worth: f64,
+    uses: f64,
+    units: i64,
+    row: usize,
+}
+
+impl Line {
+    #[inline]
+    fn at(&self, price: f64) -> f64 {
+        self.worth - price * self.uses
+    }
+}
+
+/// The use at a price, and the price of a place there.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    price: f64,
+    place: f64,
+    fits: bool,
+}
+
+/// The arms that are still open in a bracket of prices.
+struct Scan {
+    lines: Vec<Line>,
+    per_row: Option<usize>,
+    k: usize,
+    left: i64,
+    wanted: Vec<(f64, i64)>,
+}
+
+/// How many arms the first guess looks at.
+const SAMPLE: usize = 1024;
+
+impl Scan {
+    fn new(lines: Vec<Line>, per_row: Option<usize>, k: usize, left: i64) -> Self {
+        Self { lines, per_row, k, left, wanted: Vec::new() }
+    }
+
+    /// The lowest price at which the limit is kept, and the price of a place there. That may be no price at all
+    /// only if `free`. A price near it, or 0, helps.
+    fn price(&mut self, free: bool, near: f64) -> (f64, f64) {
+        let mut low = Point { price: 0.0, place: f64::INFINITY, fits: false };
+        if free {
+            low = self.point(0.0);
+            if low.fits {
+                return (0.0, low.place);
+            }
+        }
+        let guess = if near > 0.0 { near } else { self.guess() };
+        let mut high = self.point(guess * 1.03);
+        while !high.fits && high.price < f64::MAX / 4.0 {
+            low = high;
+            high = self.point(high.price * 2.0);
+        }
+        let mut first = Some(guess * 0.97);
+        while !self.lines.is_empty() {
+            let inside = |price: &f64| *price > low.price && *price < high.price;
+            let Some(price) =
+                first.take().filter(inside).or_else(|| Some(middle(low.price, high.price)).filter(inside))
+            else {
+                break;
+            };
+            let point = self.point(price);
+            *(if point.fits { &mut high } else { &mut low }) = point;
+            self.shrink(low, high);
+        }
+        (high.price, high.place)
+    }
+
+    /// A price near the right one, from every so many arms.
+    fn guess(&self) -> f64 {
+        let ratio = |line: &Line| if line.uses > 0.0 { (line.worth / line.uses).min(f64::MAX / 8.0) } else { 0.0 };
+        if self.lines.len() < 8 * SAMPLE || self.per_row.is_some() {
+            return self.lines.iter().map(ratio).fold(0.0, f64::max);
+        }
+        let step = self.lines.len() / SAMPLE;
+        let lines: Vec<Line> = self.lines.iter().step_by(step).copied().collect();
+        let k = if self.k == usize::MAX { self.k } else { self.k / step };
+        let left = (self.left as f64 / step as f64) as i64;
+        let (price, _) = Self::new(lines, None, k, left).price(true, 0.0);
+        if price > 0.0 { price } else { self.lines.iter().map(ratio).fold(0.0, f64::max) }
+    }
+
+    fn point(&mut self, price: f64) -> Point {
+        self.wanted.clear();
+        match self.per_row {
+            None => {
+                self.wanted.extend(
+                    self.lines.iter().map(|line| (line.at(price), line.units)).filter(|&(value, _)| value > 0.0),
+                );
+            }
+            Some(per_row) => {
+                for row in self.lines.chunk_by(|a, b| a.row == b.row) {
+                    let start = self.wanted.len();
+                    let values = row.iter().map(|line| (line.at(price), line.units));
+                    self.wanted.extend(values.filter(|&(value, _)| value > 0.0));
+                    self.wanted[start..].sort_unstable_by(better);
+                    self.wanted.truncate(start + per_row);
+                }
+            }
+        }
+        let mut place = 0.0;
+        if self.wanted.len() > self.k {
+            place = self.wanted.select_nth_unstable_by(self.k, better).1.0;
+            self.wanted.truncate(self.k);
+        }
+        let used: i64 = self.wanted.iter().map(|&(_, units)| units).sum();
+        Point { price, place, fits: used <= self.left }
+    }
+
+    /// Takes out the arms that are in, or out, at every price of the bracket.
+    fn shrink(&mut self, low: Point, high: Point) {
+        let out = |line: &Line| line.at(low.price) < high.place.max(f64::MIN_POSITIVE);
+        if self.per_row.is_some() {
+            // An arm of a wanted row may still give way to another of its row, so nothing is ever surely in.
+            self.lines.retain(|line| !out(line));
+            return;
+        }
+        let (k, left) = (&mut self.k, &mut self.left);
+        self.lines.retain(|line| {
+            let is_in = line.at(high.price) > low.place;
+            if is_in {
+                *left -= line.units;
+                *k = if *k == usize::MAX { *k } else { k.saturating_sub(1) };
+            }
+            !is_in && !out(line)
+        });
+    }
+}
+
+/// A price between two, by ratio while they are far apart.
+fn middle(low: f64, high: f64) -> f64 {
+    if high > 2.0 * low { low.max(f64::MIN_POSITIVE).sqrt() * high.sqrt() } else { low + (high - low) / 2.0 }
+}
+
+fn better(a: &(f64, i64), b: &(f64, i64)) -> std::cmp::Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}

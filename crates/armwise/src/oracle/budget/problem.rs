@@ -1,0 +1,132 @@
+//! The arms worth choosing and the limits on them.
+//!
+//! The decision to know: an arm uses at most two limits, the total and its block's, both by its cost; everything else
+//! (how many arms, how many of a row) is a count.
+
+use super::Budget;
+use super::fixed::Grid;
+use crate::{Pick, Scores};
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// The share of a budget by which rounding may exceed it.
+const TOLERANCE: f64 = 1e-12;
+
+/// An arm with a score above zero that fits every limit alone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arm {
+    pub(super) pick: Pick,
+    pub(super) score: f64,
+    pub(super) cost: f64,
+}
+
+/// A budget.
+#[derive(Debug, Clone)]
+pub(super) struct Limit {
+    pub(super) name: String,
+    /// With the tolerance.
+    pub(super) amount: f64,
+    /// The block it is for; all blocks if none.
+    pub(super) block: Option<usize>,
+}
+
+impl Limit {
+    #[inline]
+    pub(super) fn concerns(&self, arm: &Arm) -> bool {
+        self.block.is_none_or(|block| block == arm.pick.block)
+    }
+}
+
+/// A round's arms under a [`Budget`].
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    /// In the order of the scores, so the arms of a row stand together.
+    pub(super) arms: Vec<Arm>,
+    pub(super) limits: Vec<Limit>,
+    pub(super) k: Option<usize>,
+    /// At most so many arms of a row; none where every arm stands for itself.
+    pub(super) per_row: Option<usize>,
+}
+
+impl Problem {
+    pub(super) fn new(budget: &Budget, blocks: usize) -> Self {
+        let mut limits = Vec::new();
+        if let Some(amount) = budget.budget {
+            limits.push(Limit { name: "budget".to_owned(), amount: amount * (1.0 + TOLERANCE), block: None });
+        }
+        for (block, &amount) in budget.budgets.iter().flatten().enumerate() {
+            if amount < f64::INFINITY {
+                let name = format!("block {block}");
+                limits.push(Limit { name, amount: amount * (1.0 + TOLERANCE), block: Some(block) });
+            }
+        }
+        let per_row = budget.per_row.filter(|&per_row| per_row < blocks);
+        Self { arms: Vec::new(), limits, k: budget.k, per_row }
+    }
+
+    /// Takes an arm in if it can be chosen.
+    #[inline]
+    pub(super) fn offer(&mut self, pick: Pick, score: f64, cost: f64) {
+        let arm = Arm { pick, score, cost };
+        if score > 0.0 && self.limits.iter().all(|limit| !limit.concerns(&arm) || cost <= limit.amount) {
+            self.arms.push(arm);
+        }
+    }
+
+    /// What an arm takes from all its limits together.
+    pub(super) fn used(&self, arm: &Arm) -> f64 {
+        arm.cost * self.limits.iter().filter(|limit| limit.concerns(arm)).count() as f64
+    }
+
+    /// The ranges of arms that share a row, or single arms.
+    pub(super) fn rows(&self) -> impl Iterator<Item = Range<usize>> {
+        let mut start = 0;
+        let single = self.per_row.is_none();
+        std::iter::from_fn(move || {
+            let first = self.arms.get(start)?;
+            let same = |arm: &&Arm| arm.pick.row == first.pick.row;
+            let len = if single { 1 } else { self.arms[start..].iter().take_while(same).count() };
+            let range = start..start + len;
+            start += len;
+            Some(range)
+        })
+    }
+
+    /// How many arms of a row may be chosen.
+    pub(super) fn per_row(&self) -> usize {
+        self.per_row.unwrap_or(1)
+    }
+
+    pub(super) fn score_grid(&self) -> Grid {
+        Grid::for_largest(self.arms.iter().map(|arm| arm.score).fold(0.0, f64::max))
+    }
+
+    pub(super) fn cost_grid(&self) -> Grid {
+        Grid::for_largest(self.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max))
+    }
+
+    /// The order of two arms that compete for a place: score, use of budgets, tie rule.
+    pub(super) fn order(&self, a: &Arm, b: &Arm, scores: &Scores<'_>) -> Ordering {
+        let by_use = || self.used(a).total_cmp(&self.used(b));
+        b.score.total_cmp(&a.score).then_with(by_use).then_with(|| tie(a.pick, b.pick, scores))
+    }
+}
+
+/// The order of two arms with equal scores and costs.
+pub(super) fn tie(a: Pick, b: Pick, scores: &Scores<'_>) -> Ordering {
+    tie_keys(a, scores).cmp(&tie_keys(b, scores)).then_with(|| scores.tie_order(a, b))
+}
+
+/// The tie key of an arm and a hash of its id and block; sums of these decide between equal super arms.
+pub(super) fn tie_keys(arm: Pick, scores: &Scores<'_>) -> [i128; 2] {
+    let id = scores.arms().id(arm.row);
+    [i128::from(scores.tie_key(arm)), i128::from(mix(id ^ mix(arm.block as u64)))]
+}
+
+/// The finaliser of SplitMix64.
+pub(super) fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}

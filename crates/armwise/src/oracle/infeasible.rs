@@ -1,0 +1,109 @@
+//! Why no super arm exists.
+//!
+//! The decision to know: a reason is numbers that anybody can recount from the scores and the constraint.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why no super arm exists, in numbers that can be recounted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Infeasible {
+    /// Fewer arms may be chosen than must be.
+    TooFewArms {
+        /// How many arms must be chosen.
+        needed: usize,
+        /// How many may be.
+        eligible: usize,
+    },
+    /// Blocks whose minima together exceed what the rows eligible for them can fill: a Hall set.
+    TooFewRows {
+        /// The blocks, ascending.
+        blocks: Vec<usize>,
+        /// How many units they need together.
+        needed: usize,
+        /// How many rows are eligible for at least one of them.
+        rows: usize,
+        /// How many units these rows can fill, each in as many of the blocks as it is eligible for and allowed.
+        places: usize,
+    },
+    /// The minimum of a group is more than can be chosen in it.
+    GroupMinimum {
+        /// The group, for example `region = 3`, or `total`.
+        group: String,
+        /// Its minimum.
+        needed: usize,
+        /// How many arms of the group may be chosen, each alone.
+        eligible: usize,
+        /// How many may be chosen together, after its own maximum and those of the groups inside it.
+        choosable: usize,
+    },
+    /// The minima inside a group add up to more than its maximum.
+    GroupMaximum {
+        /// The group, for example `region = 3`, or `total`.
+        group: String,
+        /// Its maximum.
+        allowed: usize,
+        /// What the minima of the groups inside it add up to.
+        needed: usize,
+    },
+    /// Every listed super arm holds an arm that does not exist or may not be chosen.
+    NoSuperArm {
+        /// How many super arms are listed.
+        listed: usize,
+        /// How many of them name an arm that does not exist.
+        unknown: usize,
+        /// How many of the others hold a forbidden arm.
+        forbidden: usize,
+    },
+    /// A linear row cannot be met by any set of arms, even alone.
+    LinearRow {
+        /// The row's name, or `row` and its number.
+        row: String,
+        /// Its lower limit.
+        lo: f64,
+        /// Its upper limit.
+        hi: f64,
+        /// The least value that any set of arms gives it.
+        least: f64,
+        /// The largest value that any set of arms gives it.
+        most: f64,
+    },
+    /// Each linear row can be met alone, but not all of them together.
+    LinearRows {
+        /// How many rows there are.
+        rows: usize,
+    },
+}
+
+impl fmt::Display for Infeasible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFewArms { needed, eligible } => {
+                write!(f, "exactly {needed} arms are asked for, but only {eligible} are eligible")
+            }
+            Self::TooFewRows { blocks, needed, rows, places } => write!(
+                f,
+                "blocks {blocks:?} together need {needed} units, but the {rows} rows eligible for them can fill only {places}"
+            ),
+            Self::GroupMinimum { group, needed, eligible, choosable } => write!(
+                f,
+                "{group}: at least {needed} arms are asked for, but only {choosable} can be chosen ({eligible} are eligible)"
+            ),
+            Self::GroupMaximum { group, allowed, needed } => {
+                write!(f, "{group}: at most {allowed} arms may be chosen, but the minima inside it add up to {needed}")
+            }
+            Self::NoSuperArm { listed, unknown, forbidden } => write!(
+                f,
+                "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"
+            ),
+            Self::LinearRow { row, lo, hi, least, most } => {
+                write!(f, "{row}: must lie in [{lo}, {hi}], but any set of arms gives between {least} and {most}")
+            }
+            Self::LinearRows { rows } => {
+                write!(f, "each of the {rows} linear rows can be met alone, but not all of them together")
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Arbitrary linear rows over arms, by a general mixed-integer solver.
+//!
+//! The decision to know: this is the slow way out for constraints that no other oracle covers, so the solver is
+//! taken from a crate (good_lp with microlp; HiGHS with the feature `linear-highs`) and sits behind the cargo
+//! feature `linear`. The constraint itself always parses.
+
+#[cfg(feature = "linear")]
+mod solve;
+
+use super::explicit::{Member, Places};
+use super::{Oracle, Pick, Scores, Selection};
+use crate::oracle::columns::{Values, each_eligible};
+use crate::{Error, Infeasible, error::positive};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::AtomicBool;
+
+/// Linear rows that a super arm must satisfy.
+///
+/// Among super arms with equal sums the solver's choice stands: it does not depend on the order of the rows (the
+/// solver sees the arms by rank), but it does not follow the tie rule.
+///
+/// # Formula
+/// ```text
+/// S_t = { I : lo_r <= sum over i in I of a_r(i) <= hi_r for every row r }
+/// ```
+/// # Example
+/// ```
+/// use armwise::Constraint;
+/// let constraint: Constraint = serde_json::from_str(
+///     r#"{"kind": "linear", "time_limit": 5, "rows": [
+///         {"name": "weight", "column": "weight", "hi": 10},
+///         {"name": "how many", "every": 1, "lo": 2, "hi": 4},
+///         {"name": "not both", "terms": [{"arm": 7, "coefficient": 1}, {"arm": 9, "coefficient": 1}], "hi": 1},
+///         {"name": "one promotion each", "every": 1, "per_row": true, "hi": 1}]}"#,
+/// )?;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Linear {
+    /// The rows.
+    pub rows: Vec<LinearRow>,
+    /// After so many seconds the best super arm found so far is given, with its gap.
+    #[serde(default = "a_minute")]
+    pub time_limit: f64,
+}
+
+fn a_minute() -> f64 {
+    60.0
+}
+
+/// A row: the coefficients of the arms add up, between `lo` and `hi`.
+///
+/// The coefficient of an arm is the sum of what `column`, `every` and `terms` say about it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinearRow {
+    /// The name in reasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The lower limit; none if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lo: Option<f64>,
+    /// The upper limit; none if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hi: Option<f64>,
+    /// A column with the arms' coefficients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// A coefficient for every arm.
+    #[serde(default)]
+    pub every: f64,
+    /// Arms named one by one; an arm that is not there counts as not chosen.
+    #[serde(default)]
+    pub terms: Vec<Term>,
+    /// `column` and `every` speak of this block only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<usize>,
+    /// The row holds for the arms of every single row of the scores, each by itself.
+    #[serde(default)]
+    pub per_row: bool,
+}
+
+/// The coefficient of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Term {
+    /// The arm.
+    pub arm: Member,
+    /// Its coefficient.
+    pub coefficient: f64,
+}
+
+/// A row written out over the arms.
+#[derive(Debug, Clone)]
+struct Written {
+    name: String,
+    lo: f64,
+    hi: f64,
+    /// (place among the arms, coefficient), no zeros, ascending.
+    terms: Vec<(usize, f64)>,
+}
+
+impl LinearRow {
+    fn limits(&self, name: &str) -> Result<(f64, f64), Error> {
+        let (lo, hi) = (self.lo.unwrap_or(f64::NEG_INFINITY), self.hi.unwrap_or(f64::INFINITY));
+        if lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY {
+            return Ok((lo, hi));
+        }
+        Err(Error::Constraint(format!("{name}: lo {lo} and hi {hi} leave nothing between them")))
+    }
+
+    /// This row, or one for each row of the scores, over `arms`.
+    fn write(&self, number: usize, scores: &Scores<'_>, arms: &[Pick]) -> Result<Vec<Written>, Error> {
+        let name = self.name.clone().unwrap_or_else(|| format!("row {number}"));
+        let (lo, hi) = self.limits(&name)?;
+        let column = self.column.as_ref().map(|column| Values::of(scores, column).map(|v| (column, v))).transpose()?;
+        let mut coefficients = vec![0.0; arms.len()];
+        for (coefficient, &arm) in coefficients.iter_mut().zip(arms) {
+            if self.block.is_none_or(|block| block == arm.block) {
+                let value = column.map_or(Ok(0.0), |(name, values)| values.checked(name, arm, f64::NEG_INFINITY))?;
+                *coefficient = value + self.every;
+            }
+        }
+        let place_of: std::collections::HashMap<Pick, usize> = if self.terms.is_empty() {
+            std::collections::HashMap::new()
+        } else {
+            arms.iter().copied().zip(0..).collect()
+        };
+        let places = Places::of(self.terms.iter().map(|term| &term.arm), scores);
+        for term in &self.terms {
+            if let Some(place) = places.find(&term.arm)?.and_then(|arm| place_of.get(&arm)) {
+                coefficients[*place] += term.coefficient;
+            }
+        }
+        if let Some(bad) = coefficients.iter().find(|value| !value.is_finite()) {
+            return Err(Error::Constraint(format!("{name}: a coefficient is {bad}; it must be finite")));
+        }
+        let terms = coefficients.into_iter().enumerate().filter(|&(_, value)| value != 0.0);
+        if !self.per_row {
+            return Ok(vec![Written { name, lo, hi, terms: terms.collect() }]);
+        }
+        let mut by_row: Vec<(usize, usize, f64)> = terms.map(|(place, c)| (arms[place].row, place, c)).collect();
+        by_row.sort_unstable_by_key(|&(row, place, _)| (row, place));
+        let one = |rows: &[(usize, usize, f64)]| Written {
+            name: format!("{name}, id {}", scores.arms().id(rows[0].0)),
+            lo,
+            hi,
+            terms: rows.iter().map(|&(_, place, c)| (place, c)).collect(),
+        };
+        let mut written: Vec<Written> = by_row.chunk_by(|a, b| a.0 == b.0).map(one).collect();
+        // Rows come in the order of their best arm, which the order of the scores does not touch.
+        written.sort_by_key(|row| row.terms[0].0);
+        Ok(written)
+    }
+}
+
+impl Written {
+    /// Whether this row alone can be met, by what its arms can add up to.
+    fn check(&self) -> Result<(), Error> {
+        let sum = |sign: f64| self.terms.iter().map(|&(_, c)| (sign * c).max(0.0)).sum::<f64>() * sign + 0.0;
+        let (least, most) = (sum(-1.0), sum(1.0));
+        let slack = 1e-9 * (1.0 + least.abs().max(most.abs()));
+        if most >= self.lo - slack && least <= self.hi + slack {
+            return Ok(());
+        }
+        let (row, lo, hi) = (self.name.clone(), self.lo, self.hi);
+        Err(Error::Infeasible(Infeasible::LinearRow { row, lo, hi, least, most }))
+    }
+}
+
+impl Linear {
+    /// Like [`argmax`](Oracle::argmax), until `stop` becomes true.
+    ///
+    /// The solver cannot be interrupted between its own checks of the time limit, so it works on a thread of its
+    /// own: the caller gets [`Error::Cancelled`] within some milliseconds, and the thread ends by itself, at the
+    /// latest when `time_limit` has passed and the solver has noticed.
+    ///
+    /// # Errors
+    /// As `argmax`, and [`Error::Cancelled`].
+    pub fn argmax_until(&self, scores: &Scores<'_>, stop: &AtomicBool) -> Result<Selection, Error> {
+        positive("time_limit", self.time_limit)?;
+        let mut arms = Vec::new();
+        each_eligible(scores, |arm, _| {
+            arms.push(arm);
+            Ok(())
+        })?;
+        arms.sort_unstable_by(|&a, &b| scores.rank(a, b));
+        let mut rows = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            rows.extend(row.write(number, scores, &arms)?);
+        }
+        rows.iter().try_for_each(Written::check)?;
+        self.solve(scores, &arms, rows, stop)
+    }
+
+    #[cfg(not(feature = "linear"))]
+    #[expect(clippy::unused_self, reason = "the signature of the real one")]
+    fn solve(&self, _: &Scores<'_>, _: &[Pick], _: Vec<Written>, _: &AtomicBool) -> Result<Selection, Error> {
+        Err(Error::FeatureMissing("linear"))
+    }
+}
+
+impl Oracle for Linear {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        self.argmax_until(scores, &AtomicBool::new(false))
+    }
+
+    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        let mut rows = Vec::new();
+        each_eligible(part, |arm, _| {
+            if rows.last() != Some(&arm.row) {
+                rows.push(arm.row);
+            }
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+}

@@ -1,0 +1,172 @@
+//! The linear rows handed to the solver.
+//!
+//! The decision to know: the solver is a stranger. It runs on its own thread, sees a scaled copy of the problem, and
+//! its answer is checked against the rows before anyone sees it. Its time limit is the only clock in the library.
+
+use super::{Linear, Written};
+use crate::oracle::{Infeasible, Pick, Quality, Scores, Selection};
+use crate::{Error, error::check};
+use good_lp::solvers::{ResolutionError, Solution, SolutionStatus, SolverModel, WithTimeLimit};
+use good_lp::{Expression, ProblemVariables, Variable, variable};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How far a row may be missed, relative to the size of its terms: the solvers' own tolerance.
+const TOLERANCE: f64 = 1e-6;
+
+/// The arms that the solver decides on, by place.
+struct Model {
+    /// Scores over the largest absolute one, so that the solver's tolerances fit.
+    gains: Vec<f64>,
+    rows: Vec<Written>,
+    seconds: f64,
+}
+
+/// What the solver says.
+struct Answer {
+    chosen: Vec<bool>,
+    proven: bool,
+    /// On the scale of `gains`.
+    bound: Option<f64>,
+}
+
+impl Linear {
+    pub(super) fn solve(
+        &self,
+        scores: &Scores<'_>,
+        arms: &[Pick],
+        rows: Vec<Written>,
+        stop: &AtomicBool,
+    ) -> Result<Selection, Error> {
+        // One day of a solver's time is as good as no limit, and fits every clock.
+        check("time_limit", self.time_limit, self.time_limit <= 86_400.0, "at most 86400 seconds")?;
+        let mut free = vec![true; arms.len()];
+        for &(place, _) in rows.iter().flat_map(|row| &row.terms) {
+            free[place] = false;
+        }
+        let bound: Vec<usize> = (0..arms.len()).filter(|&place| !free[place]).collect();
+        let free = (0..arms.len()).filter(|&place| free[place] && scores.get(arms[place]) > 0.0);
+        let mut chosen: Vec<Pick> = free.map(|place| arms[place]).collect();
+        if bound.is_empty() {
+            return Ok(Selection::optimal(chosen, scores));
+        }
+        let sure: f64 = chosen.iter().map(|&arm| scores.get(arm)).sum();
+        let largest = bound.iter().map(|&place| scores.get(arms[place]).abs()).fold(0.0, f64::max);
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let mut new_place = vec![0; arms.len()];
+        for (new, &place) in bound.iter().enumerate() {
+            new_place[place] = new;
+        }
+        let moved = |mut row: Written| {
+            row.terms.iter_mut().for_each(|term| term.0 = new_place[term.0]);
+            row
+        };
+        let model = Model {
+            gains: bound.iter().map(|&place| scores.get(arms[place]) / unit).collect(),
+            rows: rows.into_iter().map(moved).collect(),
+            seconds: self.time_limit,
+        };
+        let most: f64 = model.gains.iter().map(|gain| gain.max(0.0)).sum();
+        let answer = run(model, stop)?;
+        chosen.extend(bound.iter().zip(&answer.chosen).filter(|&(_, &taken)| taken).map(|(&place, _)| arms[place]));
+        let mut selection = Selection::optimal(chosen, scores);
+        if !answer.proven {
+            selection.quality = Quality::Gap;
+            // The solver's bound carries its tolerance.
+            let bound = answer.bound.map_or(most, |bound| (bound + TOLERANCE).min(most));
+            selection.upper_bound = selection.objective.max(bound * unit + sure);
+        }
+        Ok(selection)
+    }
+}
+
+/// Solves on a thread of its own, so that the caller can leave and a panic in the solver becomes an error.
+fn run(model: Model, stop: &AtomicBool) -> Result<Answer, Error> {
+    let seconds = model.seconds;
+    let patience = Duration::from_secs_f64(seconds * 1.1 + 1.0);
+    let nap = Duration::from_millis(2);
+    let (sender, receiver) = channel();
+    let work = move || {
+        // Nobody listens any more if the caller left; the answer is then dropped.
+        let _ = sender.send(model.solve());
+    };
+    std::thread::Builder::new()
+        .name("armwise-linear".to_owned())
+        .spawn(work)
+        .map_err(|error| Error::Solver(error.to_string()))?;
+    let mut waited = Duration::ZERO;
+    loop {
+        match receiver.recv_timeout(nap) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::Solver("it panicked".to_owned())),
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(Error::Cancelled),
+            Err(RecvTimeoutError::Timeout) => waited += nap,
+        }
+        if waited > patience {
+            return Err(Error::TimeLimit { seconds });
+        }
+    }
+}
+
+impl Model {
+    fn solve(&self) -> Result<Answer, Error> {
+        let mut variables = ProblemVariables::new();
+        let arms: Vec<Variable> = self.gains.iter().map(|_| variables.add(variable().binary())).collect();
+        let sum = |terms: &mut dyn Iterator<Item = (usize, f64)>| {
+            let mut expression = Expression::with_capacity(0);
+            terms.for_each(|(place, c)| expression.add_mul(c, arms[place]));
+            expression
+        };
+        let objective = sum(&mut self.gains.iter().copied().enumerate());
+        let problem = variables.maximise(objective);
+        #[cfg(feature = "linear-highs")]
+        let mut solver = problem.using(good_lp::highs);
+        #[cfg(not(feature = "linear-highs"))]
+        let mut solver = problem.using(good_lp::microlp);
+        for row in &self.rows {
+            let size = row.terms.iter().map(|&(_, c)| c.abs()).fold(0.0, f64::max);
+            let Some(size) = Some(size).filter(|&size| size > 0.0) else { continue };
+            let scaled = || sum(&mut row.terms.iter().map(|&(place, c)| (place, c / size)));
+            let (lo, hi) = (row.lo / size, row.hi / size);
+            if row.lo >= row.hi {
+                solver.add_constraint(scaled().eq(lo));
+                continue;
+            }
+            if lo.is_finite() {
+                solver.add_constraint(scaled().geq(lo));
+            }
+            if hi.is_finite() {
+                solver.add_constraint(scaled().leq(hi));
+            }
+        }
+        let solution = solver.with_time_limit(self.seconds).solve().map_err(|error| match error {
+            ResolutionError::Infeasible => Error::Infeasible(Infeasible::LinearRows { rows: self.rows.len() }),
+            ResolutionError::Other(text) if text.starts_with("Time limit") => {
+                Error::TimeLimit { seconds: self.seconds }
+            }
+            other => Error::Solver(other.to_string()),
+        })?;
+        let chosen: Vec<bool> = arms.iter().map(|&arm| solution.value(arm) > 0.5).collect();
+        self.verify(&chosen)?;
+        let proven = matches!(solution.status(), SolutionStatus::Optimal);
+        #[cfg(feature = "linear-highs")]
+        let bound = None;
+        #[cfg(not(feature = "linear-highs"))]
+        let bound = solution.into_inner().stats().best_bound;
+        Ok(Answer { chosen, proven, bound })
+    }
+
+    /// Refuses an answer that misses a row.
+    fn verify(&self, chosen: &[bool]) -> Result<(), Error> {
+        for row in &self.rows {
+            let sum: f64 = row.terms.iter().filter(|term| chosen[term.0]).map(|term| term.1).sum();
+            let size = row.terms.iter().map(|term| term.1.abs()).fold(0.0, f64::max);
+            if !(sum >= row.lo - TOLERANCE * size && sum <= row.hi + TOLERANCE * size) {
+                let text = format!("its answer gives {} the value {sum}, outside [{}, {}]", row.name, row.lo, row.hi);
+                return Err(Error::Solver(text));
+            }
+        }
+        Ok(())
+    }
+}

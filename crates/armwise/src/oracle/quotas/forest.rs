@@ -1,0 +1,167 @@
+//! The groups as a tree under the total, with the best arms of each class.
+//!
+//! The decision to know: whether groups are nested is decided on the arms at hand, by one rule: sort the groups of
+//! every class by falling size; each group must then follow the same group in every class that has it.
+
+use super::sort::Sorter;
+use super::{Limits, Quotas};
+use crate::oracle::columns::each_eligible;
+use crate::{Error, Pick, Scores};
+use std::cmp::Ordering;
+
+/// A group, or the total.
+pub(super) struct Node {
+    pub(super) limits: Limits,
+    /// The smallest group around it; the total has itself.
+    pub(super) parent: usize,
+    /// How many arms of it may be chosen, each alone.
+    pub(super) eligible: usize,
+}
+
+/// The groups in an order where every group comes before the groups around it; the total is last.
+pub(super) struct Forest {
+    pub(super) nodes: Vec<Node>,
+    /// The arms that can matter, each class by rank, with the innermost group they are in.
+    pub(super) classes: Vec<(usize, Vec<Pick>)>,
+}
+
+impl Forest {
+    pub(super) fn build(quotas: &Quotas, scores: &Scores<'_>) -> Result<Self, Error> {
+        let total = quotas.total()?;
+        let mut sorter = Sorter::new(quotas, scores)?;
+        let mut best: Vec<Best> = Vec::new();
+        let mut sizes: Vec<usize> = Vec::new();
+        each_eligible(scores, |arm, score| {
+            let class = sorter.class(quotas, arm)?;
+            while best.len() <= class {
+                let limits = sorter.classes[best.len()].iter().map(|&group| &sorter.groups[group]).chain([&total]);
+                best.push(Best::under(limits));
+                sizes.push(0);
+            }
+            sizes[class] += 1;
+            best[class].offer(arm, score, scores);
+            Ok(())
+        })?;
+        // A class may be known from a prefix of the columns only if an arm was in it, so these lengths agree.
+        let classes = &sorter.classes[..best.len()];
+        let (order, parents, eligible) = nest(&sorter.groups, classes, &sizes)?;
+        let count = order.len();
+        let mut place_of = vec![0; count];
+        for (place, &group) in order.iter().enumerate() {
+            place_of[group] = place;
+        }
+        let mut limits: Vec<Option<Limits>> = sorter.groups.into_iter().map(Some).collect();
+        let mut nodes: Vec<Node> = order
+            .iter()
+            .map(|&group| Node {
+                limits: limits[group].take().expect("each group stands once in the order"),
+                parent: parents[group].map_or(count, |parent| place_of[parent]),
+                eligible: eligible[group],
+            })
+            .collect();
+        nodes.push(Node { limits: total, parent: count, eligible: sizes.iter().sum() });
+        let innermost = |groups: &[usize]| groups.iter().map(|&group| place_of[group]).min().unwrap_or(count);
+        let classes = classes.iter().zip(best).map(|(groups, best)| (innermost(groups), best.sorted(scores))).collect();
+        Ok(Self { nodes, classes })
+    }
+}
+
+/// The groups by rising size, the parent of each, and the size of each.
+type Nesting = (Vec<usize>, Vec<Option<usize>>, Vec<usize>);
+
+fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize]) -> Result<Nesting, Error> {
+    let mut eligible = vec![0; groups.len()];
+    for (class, size) in classes.iter().zip(sizes) {
+        for &group in class {
+            eligible[group] += size;
+        }
+    }
+    let by_size = |&a: &usize, &b: &usize| {
+        // Of groups with the same arms the largest minimum comes first, so that a maximum below it is seen as such.
+        let by_min = || groups[b].min.cmp(&groups[a].min);
+        eligible[a].cmp(&eligible[b]).then_with(by_min).then_with(|| groups[a].by_order(&groups[b]))
+    };
+    let mut parents: Vec<Option<Option<usize>>> = vec![None; groups.len()];
+    for class in classes {
+        let mut chain = class.clone();
+        chain.sort_unstable_by(by_size);
+        for (at, &group) in chain.iter().enumerate() {
+            let parent = chain.get(at + 1).copied();
+            match parents[group] {
+                Some(known) if known != parent => {
+                    // Neither can hold `group`: the one of the two that is missing from the other class crosses it.
+                    let other = [known, parent].into_iter().flatten().find(|&other| crosses(classes, group, other));
+                    let other = other.expect("two different parents of one group cannot both hold it");
+                    return Err(crossing(groups, classes, sizes, group, other));
+                }
+                _ => parents[group] = Some(parent),
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..groups.len()).collect();
+    order.sort_unstable_by(by_size);
+    Ok((order, parents.into_iter().map(Option::flatten).collect(), eligible))
+}
+
+/// Whether the smaller group has arms outside the larger one.
+fn crosses(classes: &[Vec<usize>], smaller: usize, larger: usize) -> bool {
+    classes.iter().any(|class| class.contains(&smaller) && !class.contains(&larger))
+}
+
+fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], a: usize, b: usize) -> Error {
+    let (first, second) = if groups[a].by_order(&groups[b]).is_lt() { (a, b) } else { (b, a) };
+    let count = |in_first: bool, in_second: bool| {
+        let fits = |class: &[usize]| (class.contains(&first), class.contains(&second)) == (in_first, in_second);
+        classes.iter().zip(sizes).filter(|(class, _)| fits(class)).map(|(_, size)| size).sum()
+    };
+    Error::CrossingGroups {
+        first: groups[first].name.clone(),
+        second: groups[second].name.clone(),
+        both: count(true, true),
+        only_first: count(true, false),
+        only_second: count(false, true),
+    }
+}
+
+/// The best arms of a class that can be chosen, and one more for the price of a limit.
+struct Best {
+    keep: usize,
+    /// Arms at or below it are wanted by nobody.
+    floor: f64,
+    arms: Vec<Pick>,
+    worst: Option<Pick>,
+}
+
+impl Best {
+    fn under<'a>(limits: impl Iterator<Item = &'a Limits>) -> Self {
+        let (mut most, mut demanded, mut floor) = (usize::MAX, 0, 0.0);
+        for limits in limits {
+            most = most.min(limits.max);
+            demanded = demanded.max(limits.min);
+            if limits.min > 0 {
+                floor = f64::NEG_INFINITY;
+            }
+        }
+        // A minimum above an outer maximum must still be seen to be met, so that the reason names the maximum.
+        Self { keep: most.max(demanded).saturating_add(1), floor, arms: Vec::new(), worst: None }
+    }
+
+    fn offer(&mut self, arm: Pick, score: f64, scores: &Scores<'_>) {
+        let beaten = |worst: Pick| score < scores.get(worst) || scores.rank(arm, worst) == Ordering::Greater;
+        if score <= self.floor || self.worst.is_some_and(beaten) {
+            return;
+        }
+        self.arms.push(arm);
+        if self.arms.len() >= self.keep.saturating_mul(2) {
+            self.arms.select_nth_unstable_by(self.keep - 1, |&a, &b| scores.rank(a, b));
+            self.arms.truncate(self.keep);
+            self.worst = self.arms.last().copied();
+        }
+    }
+
+    fn sorted(mut self, scores: &Scores<'_>) -> Vec<Pick> {
+        self.arms.sort_unstable_by(|&a, &b| scores.rank(a, b));
+        self.arms.truncate(self.keep);
+        self.arms
+    }
+}

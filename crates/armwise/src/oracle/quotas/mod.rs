@@ -1,0 +1,179 @@
+//! Least and most numbers of arms per group, for groups that are nested or disjoint.
+//!
+//! The decision to know: a group is a condition on a column ("region = 3"), so the constraint is data that does not
+//! grow with the arms and means the same on a part of them. Solved in one pass over the scores that keeps the best
+//! arms of each combination of groups, and a merge up the tree of groups.
+
+mod forest;
+mod greedy;
+mod sort;
+
+use super::{Missing, OnInfeasible, Oracle, Price, Scores, Selection};
+use crate::Error;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+/// At least, at most or exactly so many arms per group, and in total.
+///
+/// An arm with a score of zero or less is chosen only where a minimum demands it. Groups that share arms must be
+/// nested.
+///
+/// # Formula
+/// ```text
+/// S_t = { I : min <= |I| <= k,  min_g <= |I n g| <= max_g for every group g }
+/// ```
+/// The greedy is exact: the best n arms of a group, as n grows, are the arms that the minima inside demand,
+/// followed by one list of further arms by falling score, so a group hands its parent two lists and the parent
+/// merges them. Equal scores follow the tie rule at every step.
+///
+/// Candidates of a part are its own optimum with every minimum lowered to what the part has: the sum of scores plus
+/// a large reward for each arm that counts towards a minimum is a laminar concave function, hence arms are
+/// substitutes, and adding arms elsewhere never makes an arm wanted that was not wanted before.
+///
+/// # Reference
+/// Murota, *Discrete Convex Analysis* (2003), on laminar concave functions and substitutes.
+///
+/// # Example
+/// ```
+/// use armwise::{Arms, Column, Constraint, Oracle, Round, Scores, Ties};
+/// let constraint: Constraint = serde_json::from_str(
+///     r#"{"kind": "quotas", "k": 3, "groups": [{"column": "region", "value": 2, "min": 1}]}"#,
+/// )?;
+/// let columns = [Column { name: "region", values: &[1.0, 1.0, 1.0, 2.0] }];
+/// let arms = Arms::new(&[0.0; 4][..], 1)?.with_columns(&columns)?;
+/// let scores = Scores::new(&[0.5, 0.4, 0.3, -0.1], 1, arms, Ties::ById, Round::new(1, 1))?;
+/// let best = constraint.argmax(&scores)?;
+/// assert_eq!(best.arms.iter().map(|arm| arm.row).collect::<Vec<_>>(), [0, 1, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quotas {
+    /// At most so many arms in total.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<usize>,
+    /// At least so many arms in total; with `k` equal to it, exactly so many.
+    #[serde(default)]
+    pub min: usize,
+    /// The groups.
+    #[serde(default)]
+    pub groups: Vec<Group>,
+    /// What to do where the minima cannot be met.
+    #[serde(default)]
+    pub on_infeasible: OnInfeasible,
+}
+
+/// The arms whose column has a value, and how many of them may be chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Group {
+    /// The column; `block` is the block number.
+    pub column: String,
+    /// The value, or the list of values that make up the group. Left out: every value that an eligible arm has
+    /// makes a group of its own with these limits ("at most 3 of each brand").
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<OneOrMany>,
+    /// At least so many arms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<usize>,
+    /// At most so many arms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<usize>,
+    /// Exactly so many arms; stands alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exactly: Option<usize>,
+}
+
+/// One number or a list of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One number.
+    One(f64),
+    /// Several numbers.
+    Many(Vec<f64>),
+}
+
+/// How many arms of a set may be chosen.
+#[derive(Debug, Clone, PartialEq)]
+struct Limits {
+    /// The name in reasons and prices.
+    name: String,
+    min: usize,
+    max: usize,
+    /// The place in the constraint and the first value: an order that the data's order does not touch.
+    order: (usize, f64),
+}
+
+impl Limits {
+    fn by_order(&self, other: &Self) -> Ordering {
+        self.order.0.cmp(&other.order.0).then(self.order.1.total_cmp(&other.order.1))
+    }
+}
+
+impl Group {
+    /// The values of a group that lists them.
+    fn values(&self) -> Option<&[f64]> {
+        match self.value.as_ref()? {
+            OneOrMany::One(value) => Some(std::slice::from_ref(value)),
+            OneOrMany::Many(values) => Some(values),
+        }
+    }
+
+    fn limits(&self, place: usize, values: &[f64]) -> Result<Limits, Error> {
+        let name = match values {
+            [value] => format!("{} = {value}", self.column),
+            values => format!("{} = {values:?}", self.column),
+        };
+        let (min, max) = match (self.exactly, self.min, self.max) {
+            (Some(exactly), None, None) => (exactly, exactly),
+            (Some(_), ..) => {
+                return Err(Error::Constraint(format!("group {name}: `exactly` excludes `min` and `max`")));
+            }
+            (None, min, max) => (min.unwrap_or(0), max.unwrap_or(usize::MAX)),
+        };
+        if min > max {
+            return Err(Error::Constraint(format!("group {name}: min {min} is above max {max}")));
+        }
+        Ok(Limits { name, min, max, order: (place, values.first().copied().unwrap_or(0.0)) })
+    }
+}
+
+impl Quotas {
+    fn total(&self) -> Result<Limits, Error> {
+        let max = self.k.unwrap_or(usize::MAX);
+        if self.min > max {
+            return Err(Error::Constraint(format!("min {} is above k {max}", self.min)));
+        }
+        Ok(Limits { name: "total".to_owned(), min: self.min, max, order: (usize::MAX, 0.0) })
+    }
+}
+
+impl Oracle for Quotas {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        let forest = forest::Forest::build(self, scores)?;
+        let outcome = greedy::solve(&forest, scores, self.on_infeasible)?;
+        let mut selection = Selection::optimal(outcome.chosen, scores);
+        let short = outcome.counts.iter().zip(&forest.nodes).filter(|&(&chosen, node)| chosen < node.limits.min);
+        let mut short: Vec<(usize, &forest::Node)> = short.map(|(&chosen, node)| (chosen, node)).collect();
+        short.sort_by(|a, b| a.1.limits.by_order(&b.1.limits));
+        let missing = |(chosen, node): (usize, &forest::Node)| Missing {
+            of: node.limits.name.clone(),
+            needed: node.limits.min,
+            chosen,
+        };
+        selection.missing = short.into_iter().map(missing).collect();
+        let price = |(node, value): (usize, f64)| Price { of: forest.nodes[node].limits.name.clone(), value };
+        selection.prices = outcome.prices.into_iter().map(price).collect();
+        Ok(selection)
+    }
+
+    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        let forest = forest::Forest::build(self, part)?;
+        let outcome = greedy::solve(&forest, part, OnInfeasible::Fill)?;
+        let mut rows: Vec<usize> = outcome.chosen.iter().chain(&outcome.dropped).map(|arm| arm.row).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        Ok(rows)
+    }
+}

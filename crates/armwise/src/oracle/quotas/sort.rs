@@ -1,0 +1,149 @@
+//! Sorts arms into classes: the arms that are in exactly the same groups.
+//!
+//! The decision to know: the class of an arm is found from its columns by small tables that grow as new values are
+//! met, so nothing is stored per arm.
+
+use super::{Limits, Quotas};
+use crate::oracle::columns::Values;
+use crate::{Error, Pick, Scores};
+use std::collections::HashMap;
+
+/// Finds the class of an arm.
+pub(super) struct Sorter<'a> {
+    columns: Vec<Reader<'a>>,
+    /// The class of a (class by the columns before, kind in this column), for each column.
+    combined: Vec<HashMap<(usize, usize), usize>>,
+    /// The groups of each class, ascending.
+    pub(super) classes: Vec<Vec<usize>>,
+    /// The limits of each group: first those that list values, then those found in the data.
+    pub(super) groups: Vec<Limits>,
+    /// For every class of the columns so far, the groups; a prefix of the columns makes classes of its own.
+    prefixes: Vec<Vec<Vec<usize>>>,
+}
+
+/// A column and what its values mean.
+struct Reader<'a> {
+    name: String,
+    values: Values<'a>,
+    /// The kind of each value met: the number in `kinds`.
+    kind_of: HashMap<u64, usize>,
+    /// The groups that a kind is in.
+    kinds: Vec<Vec<usize>>,
+    /// The groups of a listed value.
+    listed: HashMap<u64, Vec<usize>>,
+    /// The places in the constraint of groups made for every value.
+    every: Vec<usize>,
+    /// The kind of the values that are in no group: one for all, so that a column of distinct numbers makes no table.
+    no_group: Option<usize>,
+    last: Option<(u64, usize)>,
+}
+
+impl<'a> Sorter<'a> {
+    pub(super) fn new(quotas: &Quotas, scores: &Scores<'a>) -> Result<Self, Error> {
+        let mut columns: Vec<Reader<'a>> = Vec::new();
+        let mut groups = Vec::new();
+        for (place, group) in quotas.groups.iter().enumerate() {
+            let known = columns.iter().position(|column| column.name == group.column);
+            let at = known.unwrap_or(columns.len());
+            if known.is_none() {
+                columns.push(Reader::new(&group.column, Values::of(scores, &group.column)?));
+            }
+            let Some(values) = group.values() else {
+                group.limits(place, &[])?;
+                columns[at].every.push(place);
+                continue;
+            };
+            for &value in values {
+                if value.is_nan() {
+                    return Err(Error::Constraint(format!("group of column {:?}: a value is NaN", group.column)));
+                }
+                let listed = columns[at].listed.entry((value + 0.0).to_bits()).or_default();
+                if listed.last() != Some(&groups.len()) {
+                    listed.push(groups.len());
+                }
+            }
+            groups.push(group.limits(place, values)?);
+        }
+        let combined = columns.iter().map(|_| HashMap::new()).collect();
+        let prefixes = columns.iter().map(|_| Vec::new()).collect();
+        let classes = if columns.is_empty() { vec![Vec::new()] } else { Vec::new() };
+        Ok(Self { columns, combined, classes, groups, prefixes })
+    }
+
+    /// The class of an arm.
+    pub(super) fn class(&mut self, quotas: &Quotas, arm: Pick) -> Result<usize, Error> {
+        let mut class = 0;
+        for (at, column) in self.columns.iter_mut().enumerate() {
+            let kind = column.kind(quotas, arm, &mut self.groups)?;
+            let next = self.prefixes[at].len();
+            let found = *self.combined[at].entry((class, kind)).or_insert(next);
+            if found == next {
+                let before = if at == 0 { &[][..] } else { &self.prefixes[at - 1][class] };
+                let mut groups = [before, &column.kinds[kind]].concat();
+                groups.sort_unstable();
+                self.prefixes[at].push(groups);
+            }
+            class = found;
+        }
+        if let Some(last) = self.prefixes.last()
+            && class == self.classes.len()
+        {
+            self.classes.push(last[class].clone());
+        }
+        Ok(class)
+    }
+}
+
+impl<'a> Reader<'a> {
+    fn new(name: &str, values: Values<'a>) -> Self {
+        Self {
+            name: name.to_owned(),
+            values,
+            kind_of: HashMap::new(),
+            kinds: Vec::new(),
+            listed: HashMap::new(),
+            every: Vec::new(),
+            no_group: None,
+            last: None,
+        }
+    }
+
+    /// The kind of an arm's value: equal kinds are in the same groups of this column.
+    fn kind(&mut self, quotas: &Quotas, arm: Pick, groups: &mut Vec<Limits>) -> Result<usize, Error> {
+        let value = self.values.get(arm);
+        let bits = value.to_bits();
+        if let Some((last, kind)) = self.last
+            && last == bits
+        {
+            return Ok(kind);
+        }
+        if value.is_nan() {
+            let (column, must) = (self.name.clone(), "a number");
+            return Err(Error::ColumnValue { column, row: arm.row, block: arm.block, value, must });
+        }
+        let kind = if let Some(&kind) = self.kind_of.get(&bits) {
+            kind
+        } else {
+            let mut member_of = self.listed.get(&bits).cloned().unwrap_or_default();
+            for &place in &self.every {
+                member_of.push(groups.len());
+                groups.push(quotas.groups[place].limits(place, &[value])?);
+            }
+            match self.no_group {
+                Some(kind) if member_of.is_empty() => kind,
+                _ => {
+                    let kind = self.kinds.len();
+                    if member_of.is_empty() {
+                        self.no_group = Some(kind);
+                    } else {
+                        self.kind_of.insert(bits, kind);
+                    }
+                    self.kinds.push(member_of);
+                    kind
+                }
+            }
+        };
+        self.last = Some((bits, kind));
+        Ok(kind)
+    }
+}

@@ -1,0 +1,200 @@
+//! Budgets.
+
+use crate::common::{Instance, Rng, instance, order_does_not_matter, parts_suffice};
+use armwise::{Budget, Constraint, Error, Oracle, Pick, Quality};
+
+fn eighths(rng: &mut Rng, below: usize) -> f64 {
+    rng.below(below) as f64 / 8.0
+}
+
+/// One total budget, budgets of blocks, or both; costs per row or per arm, some of them zero.
+fn random(rng: &mut Rng) -> (Instance, Budget) {
+    let blocks = 1 + rng.below(3);
+    let rows = 1 + rng.below(11 / blocks);
+    let mut instance = instance(rng, rows, blocks);
+    let per_row = if rng.below(2) == 0 { 1 } else { blocks };
+    let spread = [3, 9, 33][rng.below(3)];
+    instance.columns.push(("cost", (0..rows * per_row).map(|_| eighths(rng, spread)).collect(), per_row));
+    let most = spread * rows / 2 + 1;
+    let kind = rng.below(4);
+    let budget = Budget {
+        cost: "cost".to_owned(),
+        budget: (kind != 0).then(|| eighths(rng, most)),
+        budgets: (kind < 2).then(|| (0..blocks).map(|_| eighths(rng, most)).collect()),
+        k: (rng.below(2) == 0).then(|| 1 + rng.below(5)),
+        per_row: (rng.below(2) == 0).then(|| 1 + rng.below(2)),
+    };
+    (instance, budget)
+}
+
+fn cost(instance: &Instance, set: &[Pick]) -> f64 {
+    set.iter().map(|&arm| instance.column("cost", arm)).sum()
+}
+
+fn fits(instance: &Instance, budget: &Budget, set: &[Pick]) -> bool {
+    let of_block = |block| set.iter().copied().filter(|arm| arm.block == block).collect::<Vec<_>>();
+    let of_row = |row| set.iter().filter(|arm| arm.row == row).count();
+    budget.budget.is_none_or(|limit| cost(instance, set) <= limit)
+        && budget.budgets.iter().flatten().enumerate().all(|(block, limit)| cost(instance, &of_block(block)) <= *limit)
+        && budget.k.is_none_or(|k| set.len() <= k)
+        && budget.per_row.is_none_or(|most| set.iter().all(|arm| of_row(arm.row) <= most))
+}
+
+#[test]
+fn budgets_are_exact_on_random_instances() {
+    let mut rng = Rng(31);
+    let mut tight = 0;
+    for _ in 0..4_000 {
+        let (instance, budget) = random(&mut rng);
+        let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+        assert!(fits(&instance, &budget, &found.arms), "{instance:?} {budget:?} {found:?}");
+        let best = instance.best(|set| fits(&instance, &budget, set)).unwrap();
+        assert_eq!(found.quality, Quality::Optimal, "{instance:?} {budget:?} {found:?}");
+        assert_eq!((found.objective, found.upper_bound), (best, best), "{instance:?} {budget:?} {found:?}");
+        tight += usize::from(found.prices.iter().any(|price| price.of != "k" && price.value > 0.0));
+        order_does_not_matter(&budget, &instance, &mut rng);
+    }
+    assert!(tight > 500, "{tight}");
+}
+
+/// Among the best: the least use of budgets, then the least sum of tie keys.
+#[test]
+fn ties_between_super_arms_follow_the_documented_rule() {
+    let mut rng = Rng(32);
+    for _ in 0..1_500 {
+        let (instance, budget) = random(&mut rng);
+        let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+        instance.with(|scores| {
+            let used = |set: &[Pick]| {
+                let total = if budget.budget.is_some() { cost(&instance, set) } else { 0.0 };
+                total + if budget.budgets.is_some() { cost(&instance, set) } else { 0.0 }
+            };
+            let keys = |set: &[Pick]| set.iter().map(|&arm| u128::from(scores.tie_key(arm))).sum::<u128>();
+            let rank = |set: &[Pick]| (used(set), keys(set));
+            let best = instance.subsets().filter(|set| fits(&instance, &budget, set));
+            let best = best.filter(|set| instance.sum(set) == found.objective).map(|set| rank(&set));
+            let least = best.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))).unwrap();
+            assert_eq!(rank(&found.arms), least, "{instance:?} {budget:?} {found:?}");
+        });
+    }
+}
+
+#[test]
+fn candidates_of_parts_suffice() {
+    let mut rng = Rng(33);
+    for _ in 0..2_000 {
+        let (instance, budget) = random(&mut rng);
+        parts_suffice(&budget, &instance, &mut rng);
+    }
+}
+
+/// Real numbers, where sums round: the best sum to 1e-12, with and without k.
+#[test]
+fn real_valued_instances_are_exact() {
+    let mut rng = Rng(34);
+    for round in 0..1_500 {
+        let (mut instance, mut budget) = random(&mut rng);
+        let scale = [1e-9, 1.0, 1e9][round % 3];
+        instance.values.iter_mut().for_each(|value| *value += rng.unit() * scale);
+        instance.columns[0].1.iter_mut().for_each(|value| *value += rng.unit() * scale);
+        budget.budget = budget.budget.map(|budget| budget + rng.unit() * scale * 2.0);
+        let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+        let best = instance.best(|set| fits(&instance, &budget, set)).unwrap();
+        assert_eq!(found.quality, Quality::Optimal);
+        assert!((found.objective - best).abs() <= 1e-12 * best, "{found:?} {best}");
+        order_does_not_matter(&budget, &instance, &mut rng);
+    }
+}
+
+fn large(rng: &mut Rng, n: usize) -> Instance {
+    Instance {
+        blocks: 1,
+        ids: (0..n as u64).collect(),
+        values: (0..n).map(|_| rng.unit()).collect(),
+        columns: vec![("cost", (0..n).map(|_| 0.05 + rng.unit()).collect(), 1)],
+        ties: armwise::Ties::ById,
+    }
+}
+
+/// The bound is checked by an independent one: the linear relaxation, by sorting.
+#[test]
+fn large_instances_are_optimal_or_have_a_tiny_certified_gap() {
+    let mut rng = Rng(35);
+    for n in [20_000, 200_000] {
+        let instance = large(&mut rng, n);
+        let limit = n as f64 / 100.0;
+        let budget = Budget { cost: "cost".to_owned(), budget: Some(limit), budgets: None, k: None, per_row: None };
+        let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+        assert!(cost(&instance, &found.arms) <= limit * (1.0 + 1e-12));
+        let mut order: Vec<usize> = (0..n).collect();
+        let costs = &instance.columns[0].1;
+        order.sort_by(|&a, &b| (instance.values[b] / costs[b]).total_cmp(&(instance.values[a] / costs[a])));
+        let (mut left, mut relaxed) = (limit, 0.0);
+        for i in order {
+            let part = (left / costs[i]).min(1.0);
+            relaxed += part * instance.values[i];
+            left -= part * costs[i];
+        }
+        assert!(found.upper_bound <= relaxed * (1.0 + 3e-12), "{} {relaxed}", found.upper_bound);
+        assert!(found.objective >= relaxed * (1.0 - 2e-5), "{} {relaxed}", found.objective);
+        assert!(found.upper_bound - found.objective <= 1e-6 * found.objective);
+        let with_k = Budget { k: Some(n / 50), ..budget };
+        let found = instance.with(|scores| with_k.argmax(scores)).unwrap();
+        assert!(found.upper_bound - found.objective <= 1e-6 * found.objective, "{found:?}");
+        // The prices alone, put into the bound of weak duality, prove the answer nearly best.
+        let price = |of: &str| found.prices.iter().find(|price| price.of == of).unwrap().value;
+        let (budget_price, place) = (price("budget"), price("k"));
+        assert!(budget_price > 0.0 && place > 0.0);
+        let beyond = instance.values.iter().zip(costs).map(|(s, c)| (s - budget_price * c - place).max(0.0));
+        let bound = beyond.sum::<f64>() + budget_price * limit + place * (n / 50) as f64;
+        assert!(bound >= found.objective * (1.0 - 1e-12) && bound <= found.objective * (1.0 + 2e-5), "{bound}");
+        assert!(found.arms.len() <= n / 50 && cost(&instance, &found.arms) <= limit * (1.0 + 1e-12));
+    }
+}
+
+/// Ten clusters of identical arms: answered without a search through every tie, with an honest bound.
+#[test]
+fn many_equal_arms_do_not_stall_the_search() {
+    let mut rng = Rng(36);
+    let mut instance = large(&mut rng, 50_000);
+    for row in 0..50_000 {
+        instance.values[row] = (row % 10) as f64 + 1.0;
+        instance.columns[0].1[row] = ((row % 10) * 3 + 2) as f64;
+    }
+    let budget =
+        Budget { cost: "cost".to_owned(), budget: Some(100_001.5), budgets: None, k: Some(9_000), per_row: None };
+    let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+    assert!(cost(&instance, &found.arms) <= 100_001.5);
+    assert!(found.upper_bound - found.objective <= 1e-3 * found.objective, "{}", found.upper_bound - found.objective);
+    order_does_not_matter(&budget, &instance, &mut rng);
+}
+
+#[test]
+fn three_tenths_fit_three_arms_of_a_tenth() {
+    let mut rng = Rng(37);
+    let mut instance = large(&mut rng, 4);
+    instance.columns[0].1 = vec![0.1; 4];
+    let constraint: Constraint = toml::from_str("kind = \"budget\"\ncost = \"cost\"\nbudget = 0.3").unwrap();
+    assert_eq!(instance.with(|scores| constraint.argmax(scores)).unwrap().arms.len(), 3);
+}
+
+#[test]
+fn mistakes_are_errors() {
+    let mut rng = Rng(38);
+    let mut instance = large(&mut rng, 3);
+    let ask = |instance: &Instance, text: &str| {
+        let constraint: Constraint = toml::from_str(&format!("kind = \"budget\"\ncost = \"cost\"\n{text}")).unwrap();
+        instance.with(|scores| constraint.argmax(scores))
+    };
+    assert!(matches!(ask(&instance, ""), Err(Error::Constraint(_))));
+    assert!(matches!(ask(&instance, "budget = -1.0"), Err(Error::Parameter { name: "budget", .. })));
+    assert!(matches!(ask(&instance, "budget = 1.0\nk = 0"), Err(Error::Parameter { name: "k", .. })));
+    assert!(matches!(ask(&instance, "budgets = [1.0, 2.0]"), Err(Error::Dimension { .. })));
+    assert!(ask(&instance, "budget = 0.0").unwrap().arms.is_empty());
+    assert_eq!(ask(&instance, "budgets = [inf]").unwrap().arms.len(), 3);
+    instance.columns[0].1[2] = -0.5;
+    assert!(matches!(ask(&instance, "budget = 1.0"), Err(Error::ColumnValue { row: 2, .. })));
+    instance.columns[0].1[2] = 0.5;
+    instance.values[1] = f64::NAN;
+    assert!(matches!(ask(&instance, "budget = 1.0"), Err(Error::ScoreNotFinite { row: 1, .. })));
+}
