@@ -1,0 +1,44 @@
+//! The command `armwise`: parses, calls, prints.
+//!
+//! The decision to know: results go to stdout, progress and errors to stderr. Bad input is one message and exit
+//! code 2, and nothing has been written then.
+
+#![allow(clippy::print_stdout, reason = "printing results is what a command is for")]
+
+mod bars;
+mod reproduce;
+mod simulate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Combinatorial linear semi-bandits: the paper's evaluation, and studies of one's own.
+#[derive(Parser)]
+#[command(name = "armwise", version, about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Regenerate the paper's evaluation: figures, Table I, and a verdict per claim.
+    Reproduce(reproduce::Arguments),
+    /// Run a study of one's own, described in TOML.
+    Simulate(simulate::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

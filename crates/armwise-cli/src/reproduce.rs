@@ -1,0 +1,80 @@
+//! `armwise reproduce`.
+//!
+//! The decision to know: the folder is written when everything is computed; until then it holds only finished work,
+//! hidden, from which a rerun of the same command goes on.
+
+use std::path::PathBuf;
+
+use armwise_lab::{
+    Error,
+    data::Variant,
+    reproduce::{Options, Part, run as evaluate, tables, write},
+    results::Scale,
+    session::{Session, Store},
+};
+use clap::{Args, ValueEnum};
+
+use crate::bars::Bars;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Which {
+    /// The artificial clustered case.
+    Clustered,
+    /// The sending promotion problem.
+    Promotions,
+}
+
+/// Arguments of `reproduce`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// One problem only.
+    which: Option<Which>,
+    /// A MovieLens file: ratings.csv, ratings.dat or the zip as downloaded. Without it ratings are generated.
+    #[arg(long, value_name = "FILE")]
+    ratings: Option<PathBuf>,
+    /// How features are made: svd, svd-normalised, als, als-normalised.
+    #[arg(long, default_value_t)]
+    features: Variant,
+    /// A look in under a minute instead of the evaluation.
+    #[arg(long)]
+    quick: bool,
+    /// The report's folder.
+    #[arg(long, value_name = "DIR", default_value = "armwise-report")]
+    out: PathBuf,
+    /// The seed of everything.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; all processors unless given. The numbers do not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Print results.json instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let options = Options {
+        part: arguments.which.map(|which| match which {
+            Which::Clustered => Part::Clustered,
+            Which::Promotions => Part::Promotions,
+        }),
+        ratings: arguments.ratings.clone(),
+        features: arguments.features,
+        scale: if arguments.quick { Scale::Quick } else { Scale::Full },
+        seed: arguments.seed,
+    };
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.map_or(processors, usize::from);
+    let bars = Bars::default();
+    let session = Session::new(threads, Store::in_folder(&arguments.out, &options.prefix()), &bars);
+    let results = evaluate(&options, &session)?;
+    write(&results, &arguments.out)?;
+    session.store().clear()?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&results).unwrap_or_default());
+    } else {
+        print!("{}", tables(&results));
+        println!("The report is in {}.", arguments.out.display());
+    }
+    Ok(())
+}

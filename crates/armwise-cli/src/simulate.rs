@@ -1,0 +1,54 @@
+//! `armwise simulate`.
+//!
+//! The decision to know: `--json` prints the whole of what was found and nothing else.
+
+use std::{path::PathBuf, time::Instant};
+
+use armwise_lab::{Error, simulate::simulate};
+use clap::Args;
+
+use crate::bars::Bars;
+
+/// Arguments of `simulate`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The study.
+    experiment: PathBuf,
+    /// Print JSON for machines.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    let start = Instant::now();
+    let found = simulate(&arguments.experiment, &Bars::default())?;
+    if arguments.json {
+        println!("{}", serde_json::to_string(&found).unwrap_or_default());
+        return Ok(());
+    }
+    println!("{}", found.problem);
+    println!(
+        "{:<16} {:<36} {:>7} {:>20} {:>20}  clusters in round 1",
+        "algorithm", "parameters", "trials", "reward", "regret"
+    );
+    for entry in &found.results {
+        let params: Vec<String> = entry.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let (reward, regret) = (entry.cumulative_reward, entry.regret);
+        let clusters = entry.clusters_per_round.first().map_or(String::new(), |mean| format!("{mean:.2}"));
+        println!(
+            "{:<16} {:<36} {:>7} {:>20} {:>20}  {clusters}",
+            entry.algorithm,
+            params.join(" "),
+            entry.trials,
+            format!("{:.1} +-{:.1}", reward.mean, reward.se),
+            format!("{:.1} +-{:.1}", regret.mean, regret.se),
+        );
+    }
+    println!("\npaired differences of cumulative reward");
+    for pair in &found.paired {
+        println!("{:>40} {:>12.1} +-{:.1}", format!("{} - {}", pair.a, pair.b), pair.mean, pair.se);
+    }
+    let speed = found.rounds as f64 / start.elapsed().as_secs_f64();
+    println!("\n{:.1} s, {speed:.0} rounds/s", start.elapsed().as_secs_f64());
+    Ok(())
+}

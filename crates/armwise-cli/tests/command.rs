@@ -1,0 +1,177 @@
+//! The command as a user meets it: exit codes, messages, folders, and a real kill in the middle.
+//!
+//! The decision to know: every test has a folder of its own and runs the built binary.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+fn folder(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("armwise-cli-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn armwise(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_armwise"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    armwise(arguments).output().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Exit code 2, one line on stderr with the place, nothing on stdout.
+fn refused(output: &Output, place: &str) {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert_eq!(message.trim_end().lines().count(), 1, "{message}");
+    assert!(message.contains(place), "{message}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn bad_ratings_are_refused_with_their_place_and_leave_no_report() {
+    let folder = folder("ratings");
+    let header = "userId,movieId,rating,timestamp\n";
+    let cases = [
+        ("missing.csv", None, "missing.csv"),
+        ("columns.csv", Some("movieId,title\n1,Heat\n".to_owned()), "columns.csv:1"),
+        ("range.csv", Some(format!("{header}1,2,3.0,4\n1,3,7.5,4\n")), "range.csv:3"),
+        ("empty.csv", Some(header.to_owned()), "empty.csv"),
+        ("few.csv", Some(format!("{header}1,2,3.0,4\n2,3,3.5,4\n")), "few.csv"),
+    ];
+    for (name, content, place) in cases {
+        let file = folder.join(name);
+        if let Some(content) = content {
+            fs::write(&file, content).unwrap();
+        }
+        let out = folder.join("report");
+        refused(&run(&["reproduce", "promotions", "--quick", "--ratings", text(&file), "--out", text(&out)]), place);
+        assert!(!out.exists(), "{name}");
+        let study = folder.join("study.toml");
+        fs::write(
+            &study,
+            format!("[problem]\nkind = \"promotions\"\nratings = {file:?}\n[[algorithm]]\nname = \"greedy\"\n"),
+        )
+        .unwrap();
+        refused(&run(&["simulate", text(&study)]), place);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn bad_studies_are_refused_with_line_and_column() {
+    let folder = folder("studies");
+    let file = folder.join("e.toml");
+    let head = "[problem]\nkind = \"clustered\"\n";
+    let cases = [
+        (format!("{head}[[algorithm]]\nname = \"ucb\"\n"), "e.toml:4:8"),
+        (format!("{head}[[algorithm]]\nname = \"c2ucb\"\nlambda = -1.0\n"), "e.toml:5:10"),
+        (format!("{head}n = 100\nk = 101\n[[algorithm]]\nname = \"c2ucb\"\n"), "e.toml:4:5"),
+        (format!("{head}kk = 101\n[[algorithm]]\nname = \"c2ucb\"\n"), "e.toml:3:1"),
+        (format!("{head}[run]\nties = \"by-name\"\n[[algorithm]]\nname = \"c2ucb\"\n"), "e.toml:4:8"),
+        ("[problem]\nkind = 3\n".to_owned(), "e.toml:2:8"),
+    ];
+    for (content, place) in cases {
+        fs::write(&file, content).unwrap();
+        refused(&run(&["simulate", text(&file), "--json"]), place);
+    }
+    refused(&run(&["simulate", text(&folder.join("none.toml"))]), "none.toml");
+    for arguments in [&["reproduce", "everything"][..], &["reproduce", "--threads", "0"], &["reproduce", "--seed", "x"]]
+    {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn simulate_prints_the_documented_json() {
+    let folder = folder("simulate");
+    let file = folder.join("e.toml");
+    let study = "[problem]\nkind = \"clustered\"\nangle = 1.0\nd = 5\nn = 80\nk = 10\nrounds = 6\norder = \"shuffled\"\nspread = 0.1\n\
+        [run]\ntrials = 12\nseed = 3\nties = \"random\"\nthreads = 2\ndelay = 1\nbatch = 2\n\
+        [[algorithm]]\nname = \"arm-wise-ts\"\nlambda = 1.0\nv = [0.1, 1.0]\n[[algorithm]]\nname = \"random\"\n";
+    fs::write(&file, study).unwrap();
+    let output = run(&["simulate", text(&file), "--json"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&found), ["paired", "problem", "results"]);
+    assert_eq!(found["results"].as_array().unwrap().len(), 3);
+    let entry = &found["results"][0];
+    assert_eq!(keys(entry), ["algorithm", "clusters_per_round", "cumulative_reward", "params", "regret", "trials"]);
+    assert_eq!(entry["params"], serde_json::json!({"lambda": 1.0, "v": 0.1}));
+    assert_eq!((entry["trials"].as_u64(), entry["clusters_per_round"].as_array().unwrap().len()), (Some(12), 6));
+    assert_eq!(keys(&entry["regret"]), ["mean", "se"]);
+    assert_eq!(keys(&found["paired"][0]), ["a", "b", "mean", "se"]);
+    // The same study on one thread gives the same bytes.
+    fs::write(&file, study.replace("threads = 2", "threads = 1")).unwrap();
+    assert_eq!(run(&["simulate", text(&file), "--json"]).stdout, output.stdout);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Everything in results.json that must not depend on threads or interruptions.
+fn numbers(out: &Path) -> Value {
+    let mut results: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    assert!(results["run"]["version"].is_string() && results["run"]["wall_seconds"].is_number());
+    results.as_object_mut().unwrap().remove("run");
+    results
+}
+
+#[test]
+fn a_killed_run_goes_on_and_gives_the_same_numbers_on_any_number_of_threads() {
+    let folder = folder("kill");
+    let (whole, cut) = (folder.join("whole"), folder.join("cut"));
+    let arguments = |out: &'_ Path, threads: &'_ str| -> Vec<String> {
+        ["reproduce", "clustered", "--quick", "--seed", "5", "--threads", threads, "--out", text(out)]
+            .map(str::to_owned)
+            .to_vec()
+    };
+    let start = |out: &Path, threads: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_armwise"));
+        command.args(arguments(out, threads)).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    let mut child = start(&cut, "2").spawn().unwrap();
+    let kept = cut.join(".unfinished");
+    let begun = Instant::now();
+    // Kill as soon as some units are finished, long before the end.
+    let finished = || {
+        fs::read_dir(&kept)
+            .map_or(0, |files| files.flatten().filter(|f| f.path().extension().is_some_and(|e| e == "json")).count())
+    };
+    while finished() < 5 {
+        assert!(begun.elapsed() < Duration::from_mins(2) && child.try_wait().unwrap().is_none());
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!cut.join("results.json").exists(), "no partial report");
+    assert!(finished() >= 5);
+
+    assert!(start(&cut, "2").status().unwrap().success());
+    assert!(start(&whole, "1").status().unwrap().success());
+    assert!(!kept.exists(), "a finished run keeps only its report");
+    let again: Value = serde_json::from_str(&fs::read_to_string(cut.join("results.json")).unwrap()).unwrap();
+    assert!(again["run"]["rounds_kept"].as_u64() > Some(0));
+    assert_eq!(numbers(&cut), numbers(&whole));
+    for name in ["figure1.csv", "figure2.csv", "figure5.csv", "figure6.csv", "figure7.csv", "verdicts.csv"] {
+        assert_eq!(fs::read(cut.join(name)).unwrap(), fs::read(whole.join(name)).unwrap(), "{name}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,237 @@
+//! The seven figures, each drawn for a page and for a telephone, with a caption that gives its numbers.
+//!
+//! The decision to know: a figure is `None` where the results have no data for it, and the page says so.
+
+mod angles;
+mod average;
+mod cosines;
+mod estimated;
+mod regret;
+mod sensitivity;
+mod touched;
+
+use super::kit::{Anchor, Error, Ink, Point, Scene, Series, Text, compact, escape, look, number, wrap};
+use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Params, Protocol, Results, Tuned};
+
+/// The half width of a 95% confidence interval in standard errors.
+const Z95: f64 = 1.96;
+
+/// A figure, ready for the page and for files.
+#[derive(Debug, Clone)]
+pub(crate) struct Figure {
+    pub(crate) number: usize,
+    pub(crate) title: String,
+    /// Markup: what to see, with the numbers.
+    pub(crate) caption: String,
+    /// Plain text: what the picture shows, for those who do not see it.
+    pub(crate) alt: String,
+    pub(crate) wide: Scene,
+    pub(crate) narrow: Scene,
+    /// Markup: the numbers behind the picture as a table; may be empty.
+    pub(crate) numbers: String,
+}
+
+/// The titles of the seven figures.
+pub(crate) const TITLES: [&str; 7] = [
+    "Estimated rewards on clusters",
+    "Cumulative reward against the angle of the clusters",
+    "Cosine similarity of feature vectors",
+    "Average reward per round, sending promotions",
+    "Clusters touched per round, at once and in batches",
+    "Measured regret against the bounds of the theory",
+    "Sensitivity to the parameters",
+];
+
+/// All figures that the results have data for, by number.
+pub(crate) fn all(results: &Results) -> Vec<Figure> {
+    let makers = [
+        estimated::figure,
+        angles::figure,
+        cosines::figure,
+        average::figure,
+        touched::figure,
+        regret::figure,
+        sensitivity::figure,
+    ];
+    makers.into_iter().filter_map(|make| make(results)).collect()
+}
+
+/// Draws a figure twice.
+fn both(draw: impl Fn(f64) -> Scene) -> (Scene, Scene) {
+    (draw(super::kit::WIDE), draw(super::kit::NARROW))
+}
+
+/// Draws a line from `top` on that names the data, and returns where it ends. Generated data are called so.
+fn data_line(scene: &mut Scene, data: &Data, top: f64) -> f64 {
+    let label = format!("Data: {}", data_label(data));
+    let mut y = top;
+    for row in wrap(&format!("{label}; features {}", data.features), scene.width) {
+        y += 16.0;
+        scene.text(Text::new((0.0, y - 3.0), row).ink(if data.generated { Ink::Text } else { Ink::Muted }));
+    }
+    y + 6.0
+}
+
+/// The data's name, which begins with `generated` where they are.
+pub(crate) fn data_label(data: &Data) -> String {
+    match (data.generated, data.label.as_str()) {
+        (true, "generated" | "") => "generated ratings".to_owned(),
+        (true, label) if !label.starts_with("generated") => format!("generated, {label}"),
+        (_, label) => label.to_owned(),
+    }
+}
+
+/// A muted text that is centred at a place.
+fn centred(at: (f64, f64), text: &str) -> Text {
+    Text::new(at, text).anchor(Anchor::Middle).ink(Ink::Muted)
+}
+
+/// An algorithm's name in the paper; for an unknown one its own.
+pub(crate) fn title_of(name: &str) -> String {
+    let known = look(name).title;
+    if known.is_empty() { name.to_owned() } else { known.to_owned() }
+}
+
+/// A line in an algorithm's look.
+fn series_of(name: &str) -> Series {
+    let mut series = Series::of(&look(name));
+    series.label = title_of(name);
+    series
+}
+
+/// A curve over rounds 1, 2, ...; `ties` adds the tie rule to the name.
+fn series_of_curve(curve: &Curve, ties: bool) -> Series {
+    let mut series = series_of(&curve.algorithm);
+    if ties {
+        series.label = format!("{}, ties {}", series.label, curve.ties);
+        if curve.ties == "random" {
+            series.dash = &[1.5, 2.0];
+            series.filled = true;
+        }
+    }
+    series.error = Error::Band;
+    series.points = points_over_rounds(&curve.points, &series.label);
+    series
+}
+
+/// Whether a study runs one algorithm under several tie rules.
+fn names_with_ties(curves: &[Curve], one: &Curve) -> bool {
+    curves.iter().filter(|curve| curve.algorithm == one.algorithm).count() > 1
+}
+
+fn points_over_rounds(points: &[Mean], label: &str) -> Vec<Point> {
+    let at = |(place, point): (usize, &Mean)| Point {
+        x: (place + 1) as f64,
+        y: point.mean,
+        error: Z95 * point.se,
+        tip: format!("{label}, round {}: {}", place + 1, with_error(*point, 2)),
+    };
+    points.iter().enumerate().map(at).collect()
+}
+
+/// `227.4 ± 5.5`: a mean with its 95% margin.
+pub(crate) fn with_error(mean: Mean, decimals: usize) -> String {
+    format!("{} ± {}", number(mean.mean, decimals), number(Z95 * mean.se, decimals))
+}
+
+/// `+142.8 (95% interval 137.1 to 148.5)`.
+fn with_interval(interval: Interval, decimals: usize) -> String {
+    let sign = if interval.value > 0.0 { "+" } else { "" };
+    format!(
+        "{sign}{} (95% interval {} to {})",
+        number(interval.value, decimals),
+        number(interval.low, decimals),
+        number(interval.high, decimals)
+    )
+}
+
+/// The comparison under a protocol.
+pub(crate) fn under(comparisons: &[Comparison], protocol: Protocol) -> Option<&Comparison> {
+    comparisons.iter().find(|comparison| comparison.protocol == protocol)
+}
+
+/// An algorithm's result in a comparison.
+pub(crate) fn tuned<'a>(comparison: &'a Comparison, algorithm: &str) -> Option<&'a Tuned> {
+    comparison.algorithms.iter().find(|tuned| tuned.algorithm == algorithm)
+}
+
+/// A pair of a comparison.
+fn paired<'a>(comparison: &'a Comparison, a: &str, b: &str) -> Option<&'a Paired> {
+    comparison.paired.iter().find(|pair| pair.a == a && pair.b == b)
+}
+
+/// An angle for axes and texts: `pi/4` becomes `π/4`.
+fn angle_label(label: &str) -> String {
+    label.replace("pi", "π")
+}
+
+/// An angle in radians as a fraction of pi where it is one.
+fn angle_of(angle: f64) -> String {
+    for parts in [2u32, 3, 4, 6, 8, 12, 16, 32] {
+        for times in 1..=parts {
+            if (angle - std::f64::consts::PI * f64::from(times) / f64::from(parts)).abs() < 1e-9 {
+                return if times == 1 { format!("π/{parts}") } else { format!("{times}π/{parts}") };
+            }
+        }
+    }
+    number(angle, 3)
+}
+
+/// `1 trial`, `5 trials`.
+pub(crate) fn trials(count: usize) -> String {
+    format!("{} trial{}", number(count as f64, 0), if count == 1 { "" } else { "s" })
+}
+
+/// A parameter as the paper writes it, and its place among others.
+pub(crate) fn symbol(name: &str) -> (usize, &str) {
+    match name {
+        "lambda" => (0, "λ"),
+        "lambda2" => (1, "λ²"),
+        "sigma2" => (2, "σ²"),
+        "alpha" => (3, "α"),
+        "v" => (4, "v"),
+        other => (5, other),
+    }
+}
+
+/// Parameters in the paper's order.
+pub(crate) fn in_order(params: &Params) -> Vec<(&str, f64)> {
+    let mut list: Vec<(usize, &str, f64)> = params
+        .iter()
+        .map(|(name, &value)| {
+            let (place, symbol) = symbol(name);
+            (place, symbol, value)
+        })
+        .collect();
+    list.sort_by_key(|&(place, ..)| place);
+    list.into_iter().map(|(_, symbol, value)| (symbol, value)).collect()
+}
+
+/// `λ = 1, α = 0.1`, as markup.
+fn in_words(params: &Params) -> String {
+    let list: Vec<String> =
+        in_order(params).into_iter().map(|(symbol, value)| format!("{symbol} = {}", compact(value))).collect();
+    escape(&list.join(", "))
+}
+
+/// A sentence for captions on generated data; empty for real data.
+pub(crate) fn generated_note(data: &Data) -> String {
+    if data.generated {
+        " <strong class=\"flag\">Generated ratings, not MovieLens.</strong>".to_owned()
+    } else {
+        format!(" Data: {}.", escape(&data.label))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn angles_are_fractions_of_pi() {
+        assert_eq!(angle_of(std::f64::consts::FRAC_PI_2), "π/2");
+        assert_eq!(angle_of(std::f64::consts::PI * 3.0 / 8.0), "3π/8");
+        assert_eq!(angle_of(1.0), "1.000");
+        assert_eq!(angle_label("3pi/8"), "3π/8");
+    }
+}

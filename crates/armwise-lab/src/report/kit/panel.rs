@@ -1,0 +1,143 @@
+//! A panel of lines with its axes and names, and panels set side by side.
+//!
+//! The decision to know: a figure is laid out for a given width, once for a page and once for a telephone, where
+//! panels stand below each other instead of shrinking, so type is never smaller than it was set.
+
+#![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
+
+use super::{Axis, Frame, Scale, Scene, Series, TYPE, draw_lines, lines, ticks_linear, ticks_log};
+
+/// The width of figures on a page.
+pub(crate) const WIDE: f64 = 760.0;
+/// The width of figures on a telephone.
+pub(crate) const NARROW: f64 = 360.0;
+
+/// A part of a scene.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Area {
+    pub(crate) left: f64,
+    pub(crate) top: f64,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+}
+
+/// Splits a width in columns from `top` downwards: the areas of `count` panels of a height, row by row, and where the
+/// last row ends.
+pub(crate) fn grid(count: usize, columns: usize, width: f64, top: f64, height: f64) -> (Vec<Area>, f64) {
+    const GAP: f64 = 26.0;
+    const BELOW: f64 = 16.0;
+    let columns = columns.max(1);
+    let each = (width - GAP * (columns - 1) as f64) / columns as f64;
+    let areas = (0..count).map(|place| Area {
+        left: (place % columns) as f64 * (each + GAP),
+        top: top + (place / columns) as f64 * (height + BELOW),
+        width: each,
+        height,
+    });
+    (areas.collect(), top + (count.div_ceil(columns) as f64 * (height + BELOW) - BELOW).max(0.0))
+}
+
+/// Lines over one horizontal axis.
+#[derive(Debug, Clone)]
+pub(crate) struct LinePanel {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y_title: String,
+    pub(crate) y: Scale,
+    pub(crate) series: Vec<Series>,
+    /// Pixels between error bars at the same place.
+    pub(crate) dodge: f64,
+}
+
+impl LinePanel {
+    /// Draws the panel.
+    pub(crate) fn draw(self, scene: &mut Scene, area: Area) {
+        let head = if self.title.is_empty() { Frame::HEAD - 20.0 } else { Frame::HEAD };
+        let height = area.height - head - Frame::FOOT;
+        let ticks = match self.y {
+            Scale::Linear { low, high } => ticks_linear(low, high, (height / 42.0) as usize),
+            Scale::Log { low, high } => ticks_log(low, high, (height / 30.0) as i32),
+        };
+        let gutter = Frame::gutter(&ticks);
+        let frame = Frame {
+            edge: area.left,
+            left: area.left + gutter,
+            top: area.top + head,
+            width: area.width - gutter - lines::margin(&self.series) - self.dodge,
+            height,
+            x: self.x,
+            y: Axis { title: self.y_title, scale: self.y, ticks },
+        };
+        frame.draw(scene, &self.title);
+        draw_lines(scene, &frame, &self.series, self.dodge);
+    }
+}
+
+/// The range of a vertical axis for lines with their errors, with a little air; from 0 where all values are positive
+/// and `from_zero` is asked for.
+pub(crate) fn range(series: &[Series], from_zero: bool) -> Scale {
+    let points = series.iter().flat_map(|one| &one.points).filter(|point| point.y.is_finite());
+    let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
+        (low.min(point.y - point.error), high.max(point.y + point.error))
+    });
+    if low > high {
+        return Scale::Linear { low: 0.0, high: 1.0 };
+    }
+    let low = if from_zero { low.min(0.0) } else { low };
+    let air = ((high - low) * 0.04).max(high.abs() * 1e-6).max(1e-9);
+    Scale::Linear { low: if low.abs() < 1e-12 { 0.0 } else { low - air }, high: high + air }
+}
+
+/// Rounds 1 to `last` as an axis.
+pub(crate) fn rounds_axis(last: f64, width: f64) -> Axis {
+    let last = last.max(2.0);
+    let mut ticks = ticks_linear(1.0, last, (width / 60.0).clamp(2.0, 8.0) as usize);
+    ticks.retain(|tick| (tick.value - tick.value.round()).abs() < 1e-9);
+    for tick in &mut ticks {
+        tick.label = super::number(tick.value, 0);
+    }
+    if ticks.first().is_none_or(|tick| tick.value > 1.5) {
+        ticks.insert(0, super::Tick { value: 1.0, label: "1".to_owned() });
+    }
+    Axis { title: "Round t".to_owned(), scale: Scale::Linear { low: 1.0, high: last }, ticks }
+}
+
+/// Breaks a text into lines of a width.
+pub(crate) fn wrap(text: &str, width: f64) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match rows.last_mut() {
+            Some(row) if super::text_width(&format!("{row} {word}"), TYPE, false) <= width => {
+                row.push(' ');
+                row.push_str(word);
+            }
+            _ => rows.push(word.to_owned()),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panels_fill_the_width_row_by_row() {
+        let (areas, end) = grid(3, 2, 760.0, 10.0, 200.0);
+        assert!((areas[1].left + areas[1].width - 760.0).abs() < 1e-9);
+        assert!((areas[2].left, areas[2].top) == (0.0, 226.0) && (end - 426.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn long_text_is_wrapped_and_keeps_its_words() {
+        let text = "Data: generated ratings with heavy tails, nothing of it comes from real people";
+        let rows = wrap(text, 200.0);
+        assert!(rows.len() > 1 && rows.iter().all(|row| super::super::text_width(row, TYPE, false) <= 200.0));
+        assert_eq!(rows.join(" "), text);
+    }
+
+    #[test]
+    fn an_empty_panel_has_a_range() {
+        assert!(matches!(range(&[], true), Scale::Linear { .. }));
+    }
+}

@@ -1,0 +1,50 @@
+//! The report of a run: one page that needs nothing but itself, and every figure as SVG and PNG.
+//!
+//! The decision to know: the report is a pure function of [`Results`], so it can be written again from a stored
+//! `results.json`, to the same bytes.
+//!
+//! | part | what it holds |
+//! |---|---|
+//! | `kit` | the charts: scales, axes, lines, heat maps, and the two ways to write a picture |
+//! | `figures` | the seven figures with their captions |
+//! | `page` | the page around them: what was run, Table I, parameters, verdicts |
+
+mod figures;
+mod html;
+mod kit;
+mod page;
+
+use crate::Error;
+use crate::results::Results;
+use std::path::Path;
+
+/// Writes `index.html` and, for each figure that the results have data for, `figure-1.svg` and `figure-1.png` and so
+/// on to a folder, which is made where it does not exist.
+///
+/// # Errors
+/// [`Error::Io`] with the file that could not be written.
+pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.to_owned(), source })?;
+    for (name, bytes) in files(results) {
+        // Written beside its place and renamed when whole: a file is either the old one or the new one.
+        let (part, path) = (out.join(format!("{name}.part")), out.join(&name));
+        std::fs::write(&part, bytes)
+            .and_then(|()| std::fs::rename(&part, &path))
+            .map_err(|source| Error::Io { path, source })?;
+    }
+    Ok(())
+}
+
+/// The files of a report with their bytes, the page last.
+fn files(results: &Results) -> Vec<(String, Vec<u8>)> {
+    let figures = figures::all(results);
+    let mut files = Vec::new();
+    for figure in &figures {
+        let title = format!("Figure {}. {}", figure.number, figure.title);
+        let svg = kit::standalone(&figure.wide, &title, &figure.alt);
+        files.push((format!("figure-{}.svg", figure.number), svg.into_bytes()));
+        files.push((format!("figure-{}.png", figure.number), kit::png(&figure.wide)));
+    }
+    files.push(("index.html".to_owned(), page::html(results, &figures).into_bytes()));
+    files
+}

@@ -1,0 +1,109 @@
+//! The parameters that were chosen for each algorithm.
+//!
+//! The decision to know: one table per problem with a column per setting of the problem, fresh protocol first; a
+//! parameter at an end of the grid is marked, since the best value may lie beyond.
+
+use crate::report::figures::{in_order, title_of, tuned, under};
+use crate::report::html::{Cell, Table};
+use crate::report::kit::{Ink, Marker, Paint, Scene, Shape, compact, escape, inline, look};
+use crate::results::{Comparison, Params, Protocol, Results};
+
+/// An algorithm's name with a piece of its line.
+pub(super) fn swatch(name: &str) -> String {
+    let look = look(name);
+    let mut scene = Scene::new(30.0, 14.0);
+    let width = if look.arm_wise { 2.4 } else { 1.8 };
+    scene.line((1.0, 7.0), (29.0, 7.0), Paint::stroke(look.ink, width).dashed(look.dash));
+    let fill = if look.arm_wise { look.ink } else { Ink::Paper };
+    let paint = Paint { fill: Some(fill), ..Paint::stroke(look.ink, 1.5) };
+    let (x, y) = (15.0, 7.0);
+    match look.marker {
+        Marker::None => {}
+        Marker::Circle => scene.shape(Shape::Circle { at: (x, y), r: 3.8 }, paint),
+        Marker::Square => scene.shape(Shape::Rect { x: x - 3.4, y: y - 3.4, width: 6.8, height: 6.8 }, paint),
+        Marker::Diamond => scene.shape(Shape::Polygon(vec![(x, 2.0), (19.5, y), (x, 12.0), (10.5, y)]), paint),
+        Marker::Up => scene.shape(Shape::Polygon(vec![(x, 2.4), (19.4, 10.4), (10.6, 10.4)]), paint),
+        Marker::Down => scene.shape(Shape::Polygon(vec![(x, 11.6), (19.4, 3.6), (10.6, 3.6)]), paint),
+    }
+    let title = escape(&title_of(name));
+    let title = if look.arm_wise { format!("<strong>{title}</strong>") } else { title };
+    format!(
+        "<span class=\"key\">{}{title}</span>",
+        inline(&scene, "swatch", "").replace(" role=\"img\" aria-label=\"\"", " aria-hidden=\"true\"")
+    )
+}
+
+/// The tables of chosen parameters.
+pub(super) fn html(results: &Results) -> String {
+    let mut out = String::new();
+    for protocol in [Protocol::Fresh, Protocol::Paper] {
+        let name = if protocol == Protocol::Fresh { "fresh" } else { "paper" };
+        if let Some(clustered) = &results.clustered {
+            let columns = clustered
+                .angles
+                .iter()
+                .filter_map(|angle| Some((angle.label.replace("pi", "π"), under(&angle.comparisons, protocol)?)));
+            let caption = format!("Clustered case, protocol {name}, by angle");
+            out.push_str(&table(&caption, &columns.collect::<Vec<_>>(), &clustered.grid));
+        }
+        if let Some(promotions) = &results.promotions {
+            for table_one in &promotions.tables {
+                let columns = table_one
+                    .rows
+                    .iter()
+                    .filter_map(|row| Some((format!("k = {}", row.k), under(&row.comparisons, protocol)?)));
+                let caption = format!(
+                    "Sending promotions, {}, protocol {name}, by k{}",
+                    table_one.reading,
+                    if promotions.data.generated { " (generated ratings)" } else { "" }
+                );
+                out.push_str(&table(&caption, &columns.collect::<Vec<_>>(), &promotions.grid));
+            }
+        }
+    }
+    if out.is_empty() {
+        return "<p class=\"absent\">No parameters were chosen in this run.</p>\n".to_owned();
+    }
+    let note = "An asterisk marks a value at an end of the grid, beyond which a better one may lie.";
+    format!(
+        "<p>Protocol fresh chooses on tuning trials of its own, protocol paper on the evaluated trials. {note}</p>\n{out}"
+    )
+}
+
+fn table(caption: &str, columns: &[(String, &Comparison)], grid: &[f64]) -> String {
+    let Some((_, first)) = columns.first() else { return String::new() };
+    let mut head = vec![Cell::text("Algorithm"), Cell::text("Parameters")];
+    head.extend(columns.iter().map(|(label, _)| Cell::text(label)));
+    head.push(Cell::number("Settings tried"));
+    let rows = first.algorithms.iter().filter(|one| !one.params.is_empty()).map(|one| {
+        let names: Vec<&str> = in_order(&one.params).into_iter().map(|(symbol, _)| symbol).collect();
+        let mut row = vec![Cell::html(swatch(&one.algorithm)), Cell::text(&names.join(", "))];
+        row.extend(columns.iter().map(|(_, comparison)| {
+            let values = tuned(comparison, &one.algorithm).map(|tuned| values(&tuned.params, grid));
+            Cell::text(&values.unwrap_or_else(|| "–".to_owned())).class("p")
+        }));
+        row.push(Cell::number(&one.settings.to_string()));
+        row
+    });
+    Table { caption: escape(caption), head, rows: rows.collect() }.html("plain")
+}
+
+/// `1, 0.1*`: the values in the order of their names, those at an end of the grid with an asterisk.
+fn values(params: &Params, grid: &[f64]) -> String {
+    let low = grid.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = grid.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let at_end = |value: f64| value <= low * (1.0 + 1e-9) || value >= high * (1.0 - 1e-9);
+    let one = |(_, value): (&str, f64)| format!("{}{}", compact(value), if at_end(value) { "*" } else { "" });
+    in_order(params).into_iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_at_an_end_of_the_grid_is_marked() {
+        let params: Params = [("lambda".to_owned(), 1.0), ("alpha".to_owned(), 0.01)].into();
+        assert_eq!(values(&params, &[0.01, 1.0, 100.0]), "1, 0.01*");
+    }
+}

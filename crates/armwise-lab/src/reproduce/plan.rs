@@ -1,0 +1,121 @@
+//! How much of everything is run, for a look and for the evaluation.
+//!
+//! The decision to know: `quick` is for seeing that everything works; its verdicts rest on few trials and say so by
+//! their wide intervals.
+
+use std::f64::consts::PI;
+
+use crate::{
+    data::{Generated, Ratings},
+    grid::PAPER,
+    results::Scale,
+};
+
+/// Sizes of all studies.
+pub(super) struct Plan {
+    /// Exponents of the grid's values.
+    pub(super) exponents: Vec<i32>,
+    /// Angles of figure 2 in sixteenths of pi.
+    pub(super) sixteenths: Vec<u32>,
+    /// Trials of the paper's protocol.
+    pub(super) paper_trials: usize,
+    /// Tuning trials of the clustered case under `fresh`; the paper's trials are the first of them.
+    pub(super) clustered_tuning: usize,
+    /// Evaluation trials of the clustered case.
+    pub(super) clustered_fresh: usize,
+    /// Trials of figure 5.
+    pub(super) touched_trials: usize,
+    /// Rounds and trials of figure 6.
+    pub(super) regret_rounds: u64,
+    pub(super) regret_trials: usize,
+    /// The k of Table I.
+    pub(super) ks: Vec<usize>,
+    /// The k for which the grid is run in the disjoint reading too.
+    pub(super) disjoint_grid: Vec<usize>,
+    /// Evaluation trials of promotions.
+    pub(super) promotions_fresh: usize,
+    /// Splits for tuning, and for evaluation of small and of large sets.
+    tuning_splits: usize,
+    fresh_splits: [usize; 2],
+    /// Sizes of the generated ratings.
+    pub(super) generated: Generated,
+    /// Users whose cosines figure 3 shows.
+    pub(super) cosine_users: usize,
+}
+
+/// Sets with more ratings than this get fewer splits, since each needs a decomposition.
+const LARGE: usize = 5_000_000;
+
+impl Plan {
+    pub(super) fn of(scale: Scale) -> Self {
+        match scale {
+            Scale::Full => Self {
+                exponents: PAPER.to_vec(),
+                sixteenths: (1..=8).collect(),
+                paper_trials: 5,
+                clustered_tuning: 20,
+                clustered_fresh: 100,
+                touched_trials: 100,
+                regret_rounds: 1000,
+                regret_trials: 20,
+                ks: vec![50, 100, 150, 200],
+                // Each k costs about as much here as in the independent reading; the whole must stay in 20 minutes.
+                disjoint_grid: vec![],
+                promotions_fresh: 20,
+                tuning_splits: 5,
+                fresh_splits: [10, 4],
+                generated: Generated::default(),
+                cosine_users: 10_000,
+            },
+            Scale::Quick => Self {
+                exponents: vec![-2, 0, 2],
+                sixteenths: vec![2, 4, 8],
+                paper_trials: 5,
+                clustered_tuning: 5,
+                clustered_fresh: 40,
+                touched_trials: 20,
+                regret_rounds: 200,
+                regret_trials: 5,
+                ks: vec![50],
+                disjoint_grid: vec![],
+                promotions_fresh: 4,
+                tuning_splits: 1,
+                fresh_splits: [2, 1],
+                generated: Generated { users: 10_000, movies: 3_000, ratings: 700_000 },
+                cosine_users: 4_000,
+            },
+        }
+    }
+
+    /// How many splits are for tuning and how many for evaluation.
+    pub(super) fn splits(&self, ratings: &Ratings) -> (usize, usize) {
+        (self.tuning_splits, self.fresh_splits[usize::from(ratings.len() > LARGE)])
+    }
+
+    /// Tuning trials of promotions: those of the paper's protocol, or fewer for a look.
+    pub(super) fn promotions_tuning(&self) -> usize {
+        if self.tuning_splits == 1 { 2 } else { self.paper_trials }
+    }
+}
+
+/// An angle and its name.
+pub(super) fn angle(sixteenths: u32) -> (f64, String) {
+    let mut parts = (sixteenths, 16);
+    while parts.0.is_multiple_of(2) {
+        parts = (parts.0 / 2, parts.1 / 2);
+    }
+    let label = match parts {
+        (1, below) => format!("pi/{below}"),
+        (above, below) => format!("{above}pi/{below}"),
+    };
+    (f64::from(sixteenths) / 16.0 * PI, label)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn angles_have_short_names() {
+        let names: Vec<String> = (1..=8).map(|s| super::angle(s).1).collect();
+        assert_eq!(names, ["pi/16", "pi/8", "3pi/16", "pi/4", "5pi/16", "3pi/8", "7pi/16", "pi/2"]);
+    }
+}

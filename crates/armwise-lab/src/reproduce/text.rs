@@ -1,0 +1,143 @@
+//! The result tables as text for a terminal.
+//!
+//! The decision to know: numbers are those of results.json, rounded; nothing is computed here.
+
+use std::fmt::Write;
+
+use crate::results::{Clustered, Comparison, Outcome, Promotions, Protocol, Results};
+
+/// Everything that a run prints at its end.
+#[must_use]
+pub fn tables(results: &Results) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    if let Some(clustered) = &results.clustered {
+        let _ = clustered_table(&mut text, clustered);
+    }
+    if let Some(promotions) = &results.promotions {
+        let _ = promotions_tables(&mut text, promotions);
+    }
+    let _ = verdicts(&mut text, results);
+    let _ = speed(&mut text, results);
+    text
+}
+
+fn protocol(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Paper => "the paper's protocol: best average over the grid, on the trials it was chosen on",
+        Protocol::Fresh => "fresh trials: parameters chosen on other trials",
+    }
+}
+
+fn trials(comparison: &Comparison) -> usize {
+    comparison.algorithms.first().map_or(0, |tuned| tuned.trials)
+}
+
+fn clustered_table(text: &mut String, clustered: &Clustered) -> std::fmt::Result {
+    let Clustered { d, n, k, rounds, .. } = clustered;
+    writeln!(text, "Clustered case (figure 2): d = {d}, N = {n}, k = {k}, T = {rounds}, cumulative reward")?;
+    for which in [Protocol::Paper, Protocol::Fresh] {
+        let columns: Vec<(&str, &Comparison)> = clustered
+            .angles
+            .iter()
+            .filter_map(|angle| Some((&*angle.label, angle.comparisons.iter().find(|c| c.protocol == which)?)))
+            .collect();
+        let Some((_, first)) = columns.first() else { continue };
+        writeln!(text, "\n  {}, {} trials", protocol(which), trials(first))?;
+        write!(text, "  {:<16}", "angle")?;
+        columns.iter().try_for_each(|(label, _)| write!(text, "{label:>14}"))?;
+        for (place, tuned) in first.algorithms.iter().enumerate() {
+            write!(text, "\n  {:<16}", tuned.algorithm)?;
+            for (_, comparison) in &columns {
+                let mean = comparison.algorithms[place].cumulative_reward;
+                write!(text, "{:>14}", format!("{:.1} +-{:.1}", mean.mean, mean.se))?;
+            }
+        }
+        write!(text, "\n  {:<16}", "oracle")?;
+        columns.iter().try_for_each(|(_, c)| write!(text, "{:>14.1}", c.oracle.mean))?;
+        writeln!(text)?;
+    }
+    writeln!(text)
+}
+
+fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Result {
+    let data = &promotions.data;
+    let kind = if data.generated { "GENERATED ratings, not MovieLens" } else { &data.label };
+    writeln!(
+        text,
+        "Sending promotions (Table I) on {kind}: features {}, fingerprint {}",
+        data.features, data.fingerprint
+    )?;
+    writeln!(text, "  {} users, {} movies, {} ratings; cumulative reward", data.users, data.movies, data.ratings)?;
+    for table in &promotions.tables {
+        for which in [Protocol::Paper, Protocol::Fresh] {
+            let columns: Vec<(usize, &Comparison)> = table
+                .rows
+                .iter()
+                .filter_map(|row| Some((row.k, row.comparisons.iter().find(|c| c.protocol == which)?)))
+                .collect();
+            let Some((_, first)) = columns.first() else { continue };
+            writeln!(text, "\n  {} reading, {}, {} trials", table.reading, protocol(which), trials(first))?;
+            write!(text, "  {:<16}", "k")?;
+            columns.iter().try_for_each(|(k, _)| write!(text, "{k:>18}"))?;
+            for (place, tuned) in first.algorithms.iter().enumerate() {
+                write!(text, "\n  {:<16}", tuned.algorithm)?;
+                for (_, comparison) in &columns {
+                    let mean = comparison.algorithms[place].cumulative_reward;
+                    write!(text, "{:>18}", format!("{:.1} +-{:.1}", mean.mean, mean.se))?;
+                }
+            }
+            write!(text, "\n  {:<16}", "best possible")?;
+            columns.iter().try_for_each(|(_, c)| write!(text, "{:>18.1}", c.oracle.mean))?;
+            writeln!(text)?;
+        }
+        writeln!(
+            text,
+            "\n  {} reading, ratios: the paper's (ml-20m), ours by its protocol, ours on fresh trials [95%]",
+            table.reading
+        )?;
+        for row in &table.rows {
+            for ratio in &row.ratios {
+                let published = ratio.published.map_or("-".to_owned(), |value| format!("{value:.3}"));
+                let paper = ratio.paper.map_or("-".to_owned(), |paper| format!("{:.3}", paper.value));
+                let fresh = ratio.fresh;
+                writeln!(
+                    text,
+                    "  k = {:<4} {:>28} {published:>8} {paper:>8} {:>8.3} [{:.3}, {:.3}]",
+                    row.k,
+                    format!("{} / {}", ratio.a, ratio.b),
+                    fresh.value,
+                    fresh.low,
+                    fresh.high
+                )?;
+            }
+        }
+    }
+    writeln!(text)
+}
+
+fn verdicts(text: &mut String, results: &Results) -> std::fmt::Result {
+    writeln!(text, "Verdicts")?;
+    for verdict in &results.verdicts {
+        let outcome = match verdict.outcome {
+            Outcome::Holds => "holds",
+            Outcome::DoesNotHold => "does not hold",
+            Outcome::NotDecided => "not decided",
+        };
+        writeln!(text, "  [{outcome}] {} ({})", verdict.claim, verdict.place)?;
+        writeln!(text, "      {}", verdict.numbers)?;
+    }
+    writeln!(text)
+}
+
+fn speed(text: &mut String, results: &Results) -> std::fmt::Result {
+    let run = &results.run;
+    write!(text, "armwise {}, seed {}, {} threads: {:.1} s", run.version, run.seed, run.threads, run.wall_seconds)?;
+    for (problem, speed) in &run.rounds_per_second {
+        write!(text, "; {problem} {speed:.0} rounds/s")?;
+    }
+    if run.rounds_kept > 0 {
+        write!(text, "; {} of {} rounds kept from before", run.rounds_kept, run.rounds_kept + run.rounds)?;
+    }
+    writeln!(text)
+}

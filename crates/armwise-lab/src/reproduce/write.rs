@@ -1,0 +1,218 @@
+//! The report's folder: the page with its figures, results.json, and one CSV per figure and table.
+//!
+//! The decision to know: everything is written beside its place and renamed when whole, and only after all results
+//! are there. A folder has either a whole report or none.
+
+use std::{fmt::Write, fs, path::Path};
+
+use crate::{Error, results::Results};
+
+/// Writes the page, the figures, the CSVs and, last, `results.json` into `out`.
+///
+/// # Errors
+/// [`Error::Io`] for a file that cannot be written.
+pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
+    let io = |source| Error::Io { path: out.to_owned(), source };
+    fs::create_dir_all(out).map_err(io)?;
+    let json = serde_json::to_string_pretty(results).map_err(|error| io(error.into()))?;
+    for (name, text) in csvs(results) {
+        put(&out.join(name), &text)?;
+    }
+    crate::report::write(results, out)?;
+    put(&out.join("results.json"), &json)
+}
+
+fn put(path: &Path, text: &str) -> Result<(), Error> {
+    let part = path.with_extension("part");
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    fs::write(&part, text).and_then(|()| fs::rename(&part, path)).map_err(io)
+}
+
+/// A table under way.
+struct Csv(String);
+
+impl Csv {
+    fn new(header: &str) -> Self {
+        Self(format!("{header}\n"))
+    }
+
+    fn row<const N: usize>(&mut self, fields: [&dyn std::fmt::Display; N]) {
+        for (place, field) in fields.iter().enumerate() {
+            let text = field.to_string();
+            let quoted = text.contains([',', '"', '\n']);
+            let comma = if place == 0 { "" } else { "," };
+            // Writing to a String cannot fail.
+            let _ = if quoted {
+                write!(self.0, "{comma}\"{}\"", text.replace('"', "\"\""))
+            } else {
+                write!(self.0, "{comma}{text}")
+            };
+        }
+        self.0.push('\n');
+    }
+}
+
+fn name_of(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn params(params: &crate::results::Params) -> String {
+    params.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+#[expect(clippy::too_many_lines, reason = "one short loop per file")]
+fn csvs(results: &Results) -> Vec<(&'static str, String)> {
+    let mut files = Vec::new();
+    let mut maps = Csv::new("problem,algorithm,parameter,lambda,value,mean_reward");
+    let mut heat = |problem: &str, sensitivity: &[crate::results::HeatMap]| {
+        for map in sensitivity {
+            for (lambda, row) in map.lambda.iter().zip(&map.reward) {
+                for (value, reward) in map.values.iter().zip(row) {
+                    maps.row([&problem, &map.algorithm, &map.parameter, lambda, value, reward]);
+                }
+            }
+        }
+    };
+    if let Some(clustered) = &results.clustered {
+        let mut csv = Csv::new("policy,arm,cluster,expected,estimate,chosen");
+        for panel in &clustered.estimated.panels {
+            for (arm, (estimate, chosen)) in panel.estimate.iter().zip(&panel.chosen).enumerate() {
+                let (cluster, expected) = (clustered.estimated.cluster[arm], clustered.estimated.expected[arm]);
+                csv.row([&panel.algorithm, &arm, &cluster, &expected, estimate, chosen]);
+            }
+        }
+        files.push(("figure1.csv", csv.0));
+        let mut csv = Csv::new("angle,label,protocol,algorithm,params,trials,mean,se,regret_mean,regret_se,oracle");
+        for angle in &clustered.angles {
+            for comparison in &angle.comparisons {
+                for tuned in &comparison.algorithms {
+                    let (reward, regret) = (tuned.cumulative_reward, tuned.regret);
+                    csv.row([
+                        &angle.angle,
+                        &angle.label,
+                        &name_of(&comparison.protocol),
+                        &tuned.algorithm,
+                        &params(&tuned.params),
+                        &tuned.trials,
+                        &reward.mean,
+                        &reward.se,
+                        &regret.mean,
+                        &regret.se,
+                        &comparison.oracle.mean,
+                    ]);
+                }
+            }
+        }
+        files.push(("figure2.csv", csv.0));
+        let mut csv = Csv::new("study,algorithm,ties,round,clusters,clusters_se,average_reward,average_reward_se");
+        for study in &clustered.touched {
+            for (touched, average) in study.clusters_per_round.iter().zip(&study.average_reward) {
+                for (t, (a, b)) in touched.points.iter().zip(&average.points).enumerate() {
+                    let round = t + 1;
+                    csv.row([&study.label, &touched.algorithm, &touched.ties, &round, &a.mean, &a.se, &b.mean, &b.se]);
+                }
+            }
+        }
+        files.push(("figure5.csv", csv.0));
+        let mut csv = Csv::new("algorithm,theorem,t,regret_mean,regret_se,regret_worst,bound");
+        for line in &clustered.regret.lines {
+            for (i, t) in clustered.regret.t.iter().enumerate() {
+                let Some(measured) = line.measured.get(i) else { continue };
+                csv.row([
+                    &line.algorithm,
+                    &line.theorem,
+                    t,
+                    &measured.mean,
+                    &measured.se,
+                    &line.worst[i],
+                    &line.bound[i],
+                ]);
+            }
+        }
+        files.push(("figure6.csv", csv.0));
+        heat("clustered", &clustered.sensitivity);
+    }
+    if let Some(promotions) = &results.promotions {
+        let label = &promotions.data.label;
+        let mut csv = Csv::new("data,low,high,share");
+        for (edges, share) in promotions.cosines.edges.windows(2).zip(&promotions.cosines.share) {
+            csv.row([label, &edges[0], &edges[1], share]);
+        }
+        files.push(("figure3.csv", csv.0));
+        let mut csv = Csv::new("data,reading,k,algorithm,round,average_reward,se");
+        for study in &promotions.average_reward {
+            for curve in &study.curves {
+                for (t, point) in curve.points.iter().enumerate() {
+                    csv.row([label, &study.reading, &study.k, &curve.algorithm, &(t + 1), &point.mean, &point.se]);
+                }
+            }
+        }
+        files.push(("figure4.csv", csv.0));
+        let mut csv = Csv::new("data,features,reading,k,n,protocol,algorithm,published,mean,se,trials,params,oracle");
+        let mut ratios = Csv::new("data,reading,k,a,b,published,paper,paper_low,paper_high,fresh,fresh_low,fresh_high");
+        for table in &promotions.tables {
+            for row in &table.rows {
+                for comparison in &row.comparisons {
+                    for tuned in &comparison.algorithms {
+                        let published = row.published.get(&tuned.algorithm).map_or(String::new(), f64::to_string);
+                        csv.row([
+                            label,
+                            &promotions.data.features,
+                            &table.reading,
+                            &row.k,
+                            &row.n,
+                            &name_of(&comparison.protocol),
+                            &tuned.algorithm,
+                            &published,
+                            &tuned.cumulative_reward.mean,
+                            &tuned.cumulative_reward.se,
+                            &tuned.trials,
+                            &params(&tuned.params),
+                            &comparison.oracle.mean,
+                        ]);
+                    }
+                }
+                for ratio in &row.ratios {
+                    let text = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+                    let paper = ratio.paper;
+                    ratios.row([
+                        label,
+                        &table.reading,
+                        &row.k,
+                        &ratio.a,
+                        &ratio.b,
+                        &text(ratio.published),
+                        &text(paper.map(|paper| paper.value)),
+                        &text(paper.map(|paper| paper.low)),
+                        &text(paper.map(|paper| paper.high)),
+                        &ratio.fresh.value,
+                        &ratio.fresh.low,
+                        &ratio.fresh.high,
+                    ]);
+                }
+            }
+        }
+        files.push(("table1.csv", csv.0));
+        files.push(("ratios.csv", ratios.0));
+        heat(&promotions.sensitivity_of, &promotions.sensitivity);
+    }
+    files.push(("figure7.csv", maps.0));
+    let mut csv = Csv::new("claim,place,rule,outcome,numbers");
+    for verdict in &results.verdicts {
+        csv.row([&verdict.claim, &verdict.place, &verdict.rule, &name_of(&verdict.outcome), &verdict.numbers]);
+    }
+    files.push(("verdicts.csv", csv.0));
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_with_commas_and_quotes_are_quoted() {
+        let mut csv = Csv::new("a,b");
+        csv.row([&"x, \"y\"", &1.5]);
+        assert_eq!(csv.0, "a,b\n\"x, \"\"y\"\"\",1.5\n");
+    }
+}

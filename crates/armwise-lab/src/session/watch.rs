@@ -1,0 +1,23 @@
+//! Who is told how the work goes.
+//!
+//! The decision to know: the lab draws no progress bars; it reports ticks, and a terminal shows them.
+
+/// Is told how the work goes.
+pub trait Watch: Sync {
+    /// A stage of so many ticks begins.
+    fn start(&self, stage: &str, ticks: u64);
+    /// So many ticks are done.
+    fn advance(&self, ticks: u64);
+    /// The stage is over.
+    fn finish(&self);
+}
+
+/// Says nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Watch for Silent {
+    fn start(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn finish(&self) {}
+}

@@ -1,0 +1,176 @@
+//! Runs a study and puts its results in the shape that `--json` prints.
+//!
+//! The decision to know: all settings play the same trials, so every difference is paired.
+
+use std::path::Path;
+
+use armwise::Algorithm;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::spec::{Problem, Study};
+use crate::{
+    Error,
+    data::{Customers, Generated, Ratings},
+    play::{Detail, Sample, Setting},
+    results::{Mean, Params},
+    session::{Job, Session, Store, Watch},
+    stats::Units,
+    world::{Promotions, Purpose, Trial, World},
+};
+
+/// The most splits of the movies that the trials are spread over.
+const SPLITS: usize = 4;
+
+/// The results of a study.
+#[derive(Debug, Clone, Serialize)]
+pub struct Simulation {
+    /// The problem with all its parameters.
+    pub problem: Value,
+    /// One entry per setting, in the order of the study.
+    pub results: Vec<Entry>,
+    /// Differences a - b of cumulative reward over the same trials.
+    pub paired: Vec<PairedEntry>,
+    /// Rounds played; not part of the printed shape.
+    #[serde(skip)]
+    pub rounds: u64,
+}
+
+/// One setting's results.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// The algorithm.
+    pub algorithm: String,
+    /// Its parameters, also those that were left to their default.
+    pub params: Params,
+    /// Trials.
+    pub trials: usize,
+    /// The reward of all rounds.
+    pub cumulative_reward: Mean,
+    /// The regret of all rounds.
+    pub regret: Mean,
+    /// Mean number of clusters touched in each round; empty where there are no clusters.
+    pub clusters_per_round: Vec<f64>,
+}
+
+/// A paired difference.
+#[derive(Debug, Clone, Serialize)]
+pub struct PairedEntry {
+    /// The first algorithm; with its parameters where its name is not enough.
+    pub a: String,
+    /// The second algorithm.
+    pub b: String,
+    /// The mean difference of cumulative reward, a - b.
+    pub mean: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simulation, Error> {
+    let threads = study.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let session = Session::new(threads, Store::none(), watch);
+    match &study.problem {
+        Problem::Clustered(world) => {
+            let problem = json!({
+                "kind": "clustered", "angle": world.angle, "d": world.d, "n": world.n, "k": world.k,
+                "rounds": world.rounds, "order": world.order, "spread": world.spread,
+            });
+            play(study, &session, world, problem, 1)
+        }
+        Problem::Promotions { ratings, features, reading, promotions, k, n, rounds, ratings_place } => {
+            let read = match ratings {
+                // A relative path is meant from where the study stands.
+                Some(file) => {
+                    let beside = path.parent().unwrap_or(Path::new("")).join(file);
+                    let found = if beside.exists() { beside } else { file.into() };
+                    Ratings::read(&found)
+                        .map_err(|error| Error::Study { place: ratings_place.clone(), what: error.to_string() })?
+                }
+                None => Ratings::generate(&Generated::default(), study.seed)?,
+            };
+            let groups = (study.trials / 5).clamp(1, SPLITS);
+            watch.start("features", groups as u64);
+            let made = session.install(|| {
+                let split = |number| {
+                    let made = Customers::new(&read, *features, *promotions, study.seed, number);
+                    watch.advance(1);
+                    made
+                };
+                (0..groups as u64).map(split).collect::<Result<Vec<_>, Error>>()
+            });
+            watch.finish();
+            let splits =
+                made?.map_err(|error| Error::Study { place: ratings_place.clone(), what: error.to_string() })?;
+            let world = Promotions::new(&splits, study.seed, *reading, *k, *n, *rounds)?;
+            let problem = json!({
+                "kind": "promotions", "ratings": read.source().to_string(),
+                "fingerprint": format!("{:016x}", read.fingerprint()), "features": features, "reading": reading,
+                "promotions": promotions, "k": k, "n": n, "rounds": rounds, "splits": groups,
+                "sampling": world.sampling(),
+            });
+            play(study, &session, &world, problem, groups)
+        }
+    }
+}
+
+fn play(
+    study: &Study,
+    session: &Session<'_>,
+    world: &dyn World,
+    problem: Value,
+    groups: usize,
+) -> Result<Simulation, Error> {
+    let settings: Vec<Setting> = study.algorithms.iter().flatten().copied().collect();
+    let trials = Trial::of(study.seed, Purpose::Evaluation, study.trials);
+    let job = Job { world, trials, settings: settings.clone(), feedback: study.feedback, detail: Detail::Rounds };
+    let samples = session.play("simulate", &[job])?.swap_remove(0);
+    let units = |value: &dyn Fn(&Sample) -> f64| Units::new(&samples.iter().map(value).collect::<Vec<_>>(), groups);
+    let rewards: Vec<Units> =
+        (0..settings.len()).map(|place| units(&|sample| sample.played[place].total_reward())).collect();
+    let entry = |(place, setting): (usize, &Setting)| {
+        let rounds = samples.first().map_or(0, |sample| sample.played[place].clusters.len());
+        let touched = |t: usize| units(&|sample| f64::from(sample.played[place].clusters[t])).mean().mean;
+        Entry {
+            algorithm: setting.algorithm.name().to_owned(),
+            params: params(&setting.algorithm),
+            trials: samples.len(),
+            cumulative_reward: rewards[place].mean(),
+            regret: units(&|sample| sample.played[place].total_regret()).mean(),
+            clusters_per_round: (0..rounds).map(touched).collect(),
+        }
+    };
+    let results: Vec<Entry> = settings.iter().enumerate().map(entry).collect();
+
+    let mut best = Vec::new();
+    let mut first = 0;
+    for group in &study.algorithms {
+        let places = first..first + group.len();
+        let better = |a: usize, b: usize| if rewards[b].mean().mean > rewards[a].mean().mean { b } else { a };
+        best.extend(places.reduce(better));
+        first += group.len();
+    }
+    let label = |place: usize| {
+        let entry = &results[place];
+        let same = results.iter().filter(|other| other.algorithm == entry.algorithm).count();
+        if same == 1 {
+            return entry.algorithm.clone();
+        }
+        let params: Vec<String> = entry.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{}({})", entry.algorithm, params.join(","))
+    };
+    let pairs = best.iter().enumerate().flat_map(|(i, &a)| best[i + 1..].iter().map(move |&b| (a, b)));
+    let paired = pairs
+        .map(|(a, b)| {
+            let Mean { mean, se } = rewards[a].less(&rewards[b]).mean();
+            PairedEntry { a: label(a), b: label(b), mean, se }
+        })
+        .collect();
+    Ok(Simulation { problem, results, paired, rounds: session.rounds().0 })
+}
+
+/// The parameters of an algorithm as it is written.
+fn params(algorithm: &Algorithm) -> Params {
+    let written = serde_json::to_value(algorithm).unwrap_or_default();
+    let numbers = written.as_object().into_iter().flatten();
+    numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+}
