@@ -1,7 +1,7 @@
 //! The sending promotion problem: every tuned algorithm is far above random choice. No ordering is asserted.
 //!
-//! The decision to know: the real ml-1m is used where `ARMWISE_ML1M` names its ratings file; its terms forbid to
-//! keep it here.
+//! The decision to know: the real ml-1m is used where `ARMWISE_ML1M` names its folder; its terms forbid to keep it
+//! here.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
 #![allow(clippy::print_stdout, reason = "shown with --nocapture")]
@@ -59,8 +59,10 @@ fn tuned_algorithms_are_five_times_random_on_generated_ratings() {
 
 #[test]
 fn tuned_algorithms_are_five_times_random_on_ml_1m() {
-    let Some(path) = std::env::var_os("ARMWISE_ML1M") else { return };
-    let ratings = Ratings::read(Path::new(&path)).unwrap();
+    let Some(folder) = std::env::var_os("ARMWISE_ML1M") else {
+        return println!("skipped: ARMWISE_ML1M does not name a folder with ml-1m");
+    };
+    let ratings = Ratings::read(&Path::new(&folder).join("ratings.dat")).unwrap();
     check(&ratings, Reading::Independent, 50, 5_000);
     check(&ratings, Reading::Disjoint, 50, 5_000);
 }
