@@ -115,7 +115,7 @@ fn bad_scores_are_refused() {
         for at_most in [false, true] {
             let scores = [0.5, 0.1, value];
             let scores = Scores::new(&scores, 1, arms, Ties::ById, ROUND).expect("3 scores");
-            let error = TopK { k: 1, at_most }.argmax(&scores).expect_err("bad score");
+            let error = TopK { at_most, ..TopK::exactly(1) }.argmax(&scores).expect_err("bad score");
             assert!(matches!(error, Error::ScoreNotFinite { row: 2, block: 0, .. }));
         }
     }
@@ -210,7 +210,7 @@ struct Broken(Vec<Pick>);
 impl Oracle for Broken {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         let objective = 0.0;
-        Ok(Selection { arms: self.0.clone(), objective, ..TopK { k: 1, at_most: false }.argmax(scores)? })
+        Ok(Selection { arms: self.0.clone(), objective, ..TopK::exactly(1).argmax(scores)? })
     }
 }
 

@@ -78,9 +78,7 @@ fn parts_are_the_whole_in_every_respect() {
     let trained = trained(every_algorithm()[6], D, BLOCKS, 3);
     for learner in [&learner, &trained] {
         for arms in [all, closed] {
-            for constraint in
-                [Constraint::top_k(9), Constraint::TopK(TopK { k: 9, at_most: true }), Constraint::top_k(10_000)]
-            {
+            for constraint in [Constraint::top_k(9), Constraint::TopK(TopK::at_most(9)), Constraint::top_k(10_000)] {
                 let round = Round::new(6, 5);
                 let seen = Cheapest(constraint);
                 let mut choosing = learner.choosing(round, &seen).expect("factors");
@@ -292,7 +290,7 @@ fn names_go_all_the_way_round() {
     for algorithm in every_algorithm() {
         let mut learner = Learner::new(algorithm, D, 1).expect("parameters");
         let arms = Arms::new(&x, D).expect("rows").with_names(&names).expect("as many");
-        let decision = learner.choose(Round::new(1, 1), &arms, &Constraint::TopK(TopK { k: 5, at_most: false }));
+        let decision = learner.choose(Round::new(1, 1), &arms, &Constraint::top_k(5));
         let decision = decision.expect("arms");
         let name = decision.arms[0].name.clone().expect("named");
         assert_eq!(decision.arms[0].id, armwise::id_of(&name));

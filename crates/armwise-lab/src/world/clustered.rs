@@ -91,7 +91,7 @@ impl Clustered {
             x[0] = libm::cos(angle);
             x[1 + cluster as usize] = libm::sin(angle);
         }
-        let top_k = TopK { k, at_most: false };
+        let top_k = TopK::exactly(k);
         Ok(Self { angle, d, n, k, rounds, order, spread, top_k, centred, cluster })
     }
 

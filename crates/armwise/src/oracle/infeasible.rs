@@ -70,9 +70,9 @@ pub enum Infeasible {
         /// The largest value that any set of arms gives it.
         most: f64,
     },
-    /// Each linear row can be met alone, but not all of them together.
+    /// No set of arms meets all linear rows, though none of them is out of reach by its range alone.
     LinearRows {
-        /// How many rows there are.
+        /// How many rows there are, those with `per_row` written out.
         rows: usize,
     },
 }
@@ -102,7 +102,10 @@ impl fmt::Display for Infeasible {
                 write!(f, "{row}: must lie in [{lo}, {hi}], but any set of arms gives between {least} and {most}")
             }
             Self::LinearRows { rows } => {
-                write!(f, "each of the {rows} linear rows can be met alone, but not all of them together")
+                write!(
+                    f,
+                    "the {rows} linear rows cannot all be met by whole arms, though none is out of reach by its range alone"
+                )
             }
         }
     }

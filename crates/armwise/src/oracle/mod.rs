@@ -99,7 +99,7 @@ impl Constraint {
     /// Exactly `k` arms.
     #[must_use]
     pub const fn top_k(k: usize) -> Self {
-        Self::TopK(TopK { k, at_most: false })
+        Self::TopK(TopK::exactly(k))
     }
 
     fn oracle(&self) -> &dyn Oracle {

@@ -55,6 +55,11 @@ impl<'a> Scores<'a> {
         Ok(Self { values, blocks, arms, ties })
     }
 
+    /// Other scores of the same arms, as many.
+    pub(super) fn with_values<'b>(&'b self, values: &'b [f64]) -> Scores<'b> {
+        Scores { values, blocks: self.blocks, arms: self.arms, ties: self.ties.clone() }
+    }
+
     /// The number of rows.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "arms are never empty")]

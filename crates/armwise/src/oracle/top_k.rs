@@ -3,7 +3,7 @@
 //! The decision to know: one pass over the scores with a buffer of 2k places; once the buffer has been cut to its
 //! best k, a score below the worst of them costs a single comparison.
 
-use super::{Infeasible, Oracle, Pick, Scores, Selection};
+use super::{Infeasible, Missing, OnInfeasible, Oracle, Pick, Scores, Selection};
 use crate::{Error, error::check};
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +23,24 @@ pub struct TopK {
     /// Fewer arms may be chosen: those with a score above zero.
     #[serde(default)]
     pub at_most: bool,
+    /// What to do where fewer than k arms are eligible.
+    #[serde(default)]
+    pub on_infeasible: OnInfeasible,
 }
 
 impl TopK {
+    /// Exactly `k` arms.
+    #[must_use]
+    pub const fn exactly(k: usize) -> Self {
+        Self { k, at_most: false, on_infeasible: OnInfeasible::Error }
+    }
+
+    /// At most `k` arms, those with positive scores.
+    #[must_use]
+    pub const fn at_most(k: usize) -> Self {
+        Self { at_most: true, ..Self::exactly(k) }
+    }
+
     /// The best k arms, or all there are if fewer, in no particular order.
     fn best(&self, scores: &Scores<'_>) -> Result<Vec<Pick>, Error> {
         check("k", self.k as f64, self.k > 0, "at least 1")?;
@@ -69,11 +84,17 @@ impl TopK {
 impl Oracle for TopK {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         let best = self.best(scores)?;
-        if best.len() < self.k && !self.at_most {
-            let eligible = best.len();
-            return Err(Error::Infeasible(Infeasible::TooFewArms { needed: self.k, eligible }));
+        let (needed, chosen) = (if self.at_most { 0 } else { self.k }, best.len());
+        if chosen >= needed {
+            return Ok(Selection::optimal(best, scores));
         }
-        Ok(Selection::optimal(best, scores))
+        match self.on_infeasible {
+            OnInfeasible::Error => Err(Error::Infeasible(Infeasible::TooFewArms { needed, eligible: chosen })),
+            OnInfeasible::Fill => {
+                let missing = vec![Missing { of: "k".to_owned(), needed, chosen }];
+                Ok(Selection { missing, ..Selection::optimal(best, scores) })
+            }
+        }
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {

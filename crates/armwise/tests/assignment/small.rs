@@ -99,7 +99,7 @@ fn one_promotion_is_top_k() {
         for at_most in [false, true] {
             let quota = if at_most { Quota::at_most(k) } else { Quota::Exactly(k) };
             problem.constraint = Assignment::new(quota);
-            let top_k = problem.with(|scores| Constraint::TopK(TopK { k, at_most }).argmax(scores));
+            let top_k = problem.with(|scores| Constraint::TopK(TopK { at_most, ..TopK::exactly(k) }).argmax(scores));
             match (problem.solve(), top_k) {
                 (Ok(ours), Ok(top_k)) => assert_eq!((ours.arms, ours.objective), (top_k.arms, top_k.objective)),
                 (Err(Error::Infeasible(_)), Err(Error::Infeasible(_))) => {}

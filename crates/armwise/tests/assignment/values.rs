@@ -90,3 +90,29 @@ proptest! {
         }
     }
 }
+
+/// A penalty such as -1e300 for "please do not" must not drown the scores that matter.
+#[test]
+fn penalties_do_not_drown_the_other_scores() {
+    let solve = |values: &[f64], blocks: usize, constraint: &Assignment| {
+        let features = vec![0.0; values.len() / blocks];
+        let arms = Arms::new(&features, 1).expect("rows");
+        let scores = Scores::new(values, blocks, arms, Ties::ById, Round::new(1, 1)).expect("scores");
+        let found = constraint.argmax(&scores).expect("feasible");
+        let whole = constraint.candidates(&scores).expect("good scores");
+        assert!(found.arms.iter().all(|arm| whole.contains(&arm.row)));
+        found
+    };
+    for penalty in [-1e30, -1e300] {
+        assert_eq!(solve(&[0.1, 0.9, penalty], 1, &Assignment::new(vec![1])).objective, 0.9);
+        let at_most = Assignment::new(vec![Quota::at_most(1)]);
+        assert_eq!(solve(&[0.9, penalty], 1, &at_most).objective, 0.9);
+        assert_eq!(solve(&[-0.2, -0.1, penalty, 0.0], 1, &Assignment::new(vec![2])).objective, -0.1);
+        // Two promotions: the penalty forbids the diagonal, the small differences decide the rest.
+        let values = [penalty, 0.3, 0.2, penalty, 0.25, 0.31];
+        assert_eq!(solve(&values, 2, &Assignment::new(vec![1, 1])).objective, 0.25 + 0.3);
+        // Where the quota demands it, the penalty is paid.
+        assert_eq!(solve(&[0.5, penalty], 1, &Assignment::new(vec![2])).objective, 0.5 + penalty);
+        assert_eq!(solve(&[0.5, penalty, -1e20, penalty], 1, &Assignment::new(vec![2])).objective, 0.5 - 1e20);
+    }
+}

@@ -198,3 +198,26 @@ fn mistakes_are_errors() {
     instance.values[1] = f64::NAN;
     assert!(matches!(ask(&instance, "budget = 1.0"), Err(Error::ScoreNotFinite { row: 1, .. })));
 }
+
+/// Costs of very different sizes: refused, or right; and prices that underflow come to an end.
+#[test]
+fn costs_of_any_size_are_kept_or_refused() {
+    let solve = |values: &[f64], costs: &[f64], blocks: usize, budget: Budget| {
+        let features = vec![0.0; values.len() / blocks];
+        let columns = [armwise::Column { name: "cost", values: costs }];
+        let arms = armwise::Arms::new(&features, 1).expect("rows").with_columns(&columns).expect("columns");
+        let round = armwise::Round::new(1, 1);
+        let scores = armwise::Scores::new(values, blocks, arms, armwise::Ties::ById, round).expect("scores");
+        budget.argmax(&scores)
+    };
+    let budget = |budget, budgets, k| Budget { cost: "cost".to_owned(), budget, budgets, k, per_row: None };
+    let costs = [1e30, 0.6, 1e30, 0.6, 1e30, 0.6];
+    // No budget concerns block 0, so its costs do not matter; block 1 has room for one.
+    let found = solve(&[1.0; 6], &costs, 2, budget(None, Some(vec![f64::INFINITY, 1.0]), None)).expect("feasible").arms;
+    assert_eq!(found.iter().filter(|arm| arm.block == 1).count(), 1);
+    assert_eq!(found.len(), 4);
+    let found = solve(&[1.0; 6], &costs, 2, budget(None, Some(vec![1e30, 1.0]), Some(100)));
+    assert!(matches!(found, Err(Error::Constraint(_))), "{found:?}");
+    let found = solve(&[1e-300; 2], &[1e300; 2], 1, budget(Some(1e300), None, None));
+    assert!(matches!(found, Err(Error::Constraint(_))), "{found:?}");
+}

@@ -143,3 +143,19 @@ fn a_cancelled_search_gives_control_back_at_once() {
     }
     assert!(started.elapsed().as_secs_f64() < 1.5);
 }
+
+/// A row of the scores without an eligible arm cannot give what is asked of every row.
+#[test]
+fn what_is_asked_of_every_row_is_asked_of_rows_without_arms_too() {
+    let solve = |values: &[f64], row: LinearRow| {
+        let features = vec![0.0; values.len()];
+        let arms = armwise::Arms::new(&features, 1).expect("rows");
+        let round = armwise::Round::new(1, 1);
+        let scores = armwise::Scores::new(values, 1, arms, armwise::Ties::ById, round).expect("scores");
+        Linear { rows: vec![row], time_limit: 20.0 }.argmax(&scores)
+    };
+    let row = LinearRow { every: 1.0, per_row: true, lo: Some(1.0), ..LinearRow::default() };
+    assert_eq!(solve(&[1.0, -2.0], row.clone()).expect("both").arms.len(), 2);
+    let error = solve(&[1.0, f64::NEG_INFINITY], row).expect_err("row 1 has nothing");
+    assert!(matches!(error, Error::Infeasible(Infeasible::LinearRow { .. })), "{error}");
+}

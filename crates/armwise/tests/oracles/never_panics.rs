@@ -53,7 +53,8 @@ fn constraint() -> impl Strategy<Value = Constraint> {
                 ..LinearRow::default()
             });
     let linear = prop::collection::vec(row, 0..3).prop_map(|rows| Constraint::Linear(Linear { rows, time_limit: 0.5 }));
-    let top_k = (count(), any::<bool>()).prop_map(|(k, at_most)| Constraint::TopK(TopK { k, at_most }));
+    let top_k =
+        (count(), any::<bool>()).prop_map(|(k, at_most)| Constraint::TopK(TopK { at_most, ..TopK::exactly(k) }));
     prop_oneof![3 => quotas, 3 => budget, 1 => explicit, 1 => linear, 1 => top_k]
 }
 

@@ -137,7 +137,21 @@ fn recount(groups: &[(Vec<Pick>, usize, usize)], reason: &Infeasible) {
         }
         Infeasible::GroupMaximum { allowed, needed, .. } => {
             assert!(needed > allowed);
-            assert!(groups.iter().any(|g| g.2 == *allowed), "{reason}");
+            // The fewest arms of the group that meet every minimum of the groups inside it.
+            let fewest = |group: &(Vec<Pick>, usize, usize)| {
+                let members = &group.0;
+                let smaller = |g: &&(Vec<Pick>, usize, usize)| {
+                    !std::ptr::eq(*g, group) && g.0.iter().all(|arm| members.contains(arm))
+                };
+                let inside: Vec<_> = groups.iter().skip(1).filter(smaller).collect();
+                let count = |g: &(Vec<Pick>, usize, usize), bits: usize| {
+                    (0..members.len()).filter(|i| bits >> i & 1 == 1 && g.0.contains(&members[*i])).count()
+                };
+                let meets = |bits: &usize| inside.iter().all(|g| count(g, *bits) >= g.1);
+                (0..1usize << members.len()).filter(meets).map(usize::count_ones).min()
+            };
+            let named = groups.iter().filter(|g| g.2 == *allowed);
+            assert!(named.clone().any(|g| fewest(g) == Some(*needed as u32)), "{reason}");
         }
         reason => panic!("{reason}"),
     }
@@ -189,6 +203,14 @@ fn fill_chooses_what_it_can_and_says_what_is_missing() {
         assert!(groups.iter().all(|g| count(&g.0) <= g.2), "{instance:?} {quotas:?}");
         let short = groups.iter().filter(|g| count(&g.0) < g.1).count();
         assert_eq!(short, fill.missing.len());
+        // Nothing more fits: another arm of a group that is short would break a maximum.
+        for (members, ..) in groups.iter().filter(|g| count(&g.0) < g.1) {
+            let others = members.iter().filter(|arm| !fill.arms.contains(arm));
+            for other in others {
+                let breaks = groups.iter().any(|g| g.0.contains(other) && count(&g.0) == g.2);
+                assert!(breaks, "{other:?} fits: {instance:?} {quotas:?} {fill:?}");
+            }
+        }
         assert!(fill.missing.iter().all(|m| groups.iter().any(|g| g.1 == m.needed && count(&g.0) == m.chosen)));
     }
     assert!(filled > 200);

@@ -7,7 +7,7 @@ use std::time::Instant;
 fn random(rng: &mut Rng) -> (Instance, TopK) {
     let blocks = 1 + rng.below(2);
     let rows = 1 + rng.below(10 / blocks);
-    (instance(rng, rows, blocks), TopK { k: 1 + rng.below(8), at_most: rng.below(2) == 0 })
+    (instance(rng, rows, blocks), TopK { at_most: rng.below(2) == 0, ..TopK::exactly(1 + rng.below(8)) })
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn top_k_streams_through_millions_of_scores() {
         }
         let scores = Scores::new(&values, 1, arms, Ties::ById, Round::new(1, 1)).unwrap();
         let started = Instant::now();
-        let found = TopK { k: 1_000, at_most: false }.argmax(&scores).unwrap();
+        let found = TopK::exactly(1_000).argmax(&scores).unwrap();
         let seconds = started.elapsed().as_secs_f64();
         assert_eq!(found.arms.len(), 1_000);
         assert!(seconds < 1.0, "order {order}: {seconds} s");
@@ -64,4 +64,18 @@ fn top_k_streams_through_millions_of_scores() {
         let above = values.iter().filter(|&&value| value > worst).count();
         assert!(above < 1_000 && values.iter().filter(|&&value| value >= worst).count() >= 1_000);
     }
+}
+
+#[test]
+fn fill_takes_what_there_is_and_says_what_is_missing() {
+    let features = [0.0; 3];
+    let arms = armwise::Arms::new(&features[..], 1).unwrap();
+    let values = [0.5, f64::NEG_INFINITY, -0.5];
+    let round = armwise::Round::new(1, 1);
+    let scores = armwise::Scores::new(&values, 1, arms, armwise::Ties::ById, round).unwrap();
+    let fill = TopK { on_infeasible: armwise::OnInfeasible::Fill, ..TopK::exactly(3) };
+    let found = fill.argmax(&scores).unwrap();
+    assert_eq!(found.arms.len(), 2);
+    assert_eq!(found.missing, [armwise::Missing { of: "k".to_owned(), needed: 3, chosen: 2 }]);
+    assert!(TopK::exactly(3).argmax(&scores).is_err());
 }

@@ -28,7 +28,14 @@ pub(super) struct Kept {
     pub(super) scores: Vec<f64>,
     /// The power of two by which they were divided.
     pub(super) scale: Scale,
+    /// The largest score.
+    pub(super) best: f64,
+    /// Scores below this are so far below all the others that they must not set the scale; none, as a rule.
+    pub(super) penalty: Option<f64>,
 }
+
+/// Where all other scores are below this share of a negative one, they might be lost beside it on the grid.
+const PENALTY: f64 = 1.0 / (1u64 << 24) as f64;
 
 /// What a sample says about the prices of the blocks.
 #[derive(Debug)]
@@ -103,10 +110,14 @@ pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
     for &row in &scan.rows {
         kept.extend_from_slice(&values[row * blocks..(row + 1) * blocks]);
     }
-    let finite = kept.iter().filter(|score| score.is_finite());
-    let scale = Scale::new(finite.fold(0.0, |largest: f64, score| largest.max(score.abs())));
+    let finite = || kept.iter().filter(|score| score.is_finite());
+    let largest = finite().fold(0.0, |largest: f64, score| largest.max(score.abs()));
+    let best = finite().fold(f64::NEG_INFINITY, |best: f64, &score| best.max(score));
+    let penalty = -PENALTY * largest;
+    let drowns = best < -penalty && finite().any(|&score| score >= penalty && score != 0.0);
+    let scale = Scale::new(largest);
     kept.iter_mut().for_each(|score| *score = scale.down(*score));
-    Ok(Kept { rows: scan.rows, scores: kept, scale })
+    Ok(Kept { rows: scan.rows, scores: kept, scale, best, penalty: drowns.then_some(penalty) })
 }
 
 /// What one pass over the scores finds; in lanes, which the compiler turns into vectors.

@@ -47,7 +47,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Exactness
 /// Sums are compared on an integer grid, at 2^-98 of the largest score or finer for up to 100 promotions, so scores
-/// above 2^-45 of the largest are taken to the last bit.
+/// above 2^-45 of the largest are taken to the last bit. Large negative scores that need not be chosen do not count as
+/// the largest.
 ///
 /// # Infeasible quotas
 /// The error names promotions that together need more than their eligible customers can fill. With
@@ -92,6 +93,10 @@ struct Filling {
     per_row: usize,
     /// What one more slot would add to (mandatory units, sum of scores) for each block.
     worth: Vec<(bool, f64)>,
+    /// The largest score.
+    best: f64,
+    /// Scores below this must not set the scale; none, as a rule.
+    penalty: Option<f64>,
 }
 
 impl Assignment {
@@ -101,7 +106,29 @@ impl Assignment {
         Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error }
     }
 
+    /// The best filling. Penalties (-1e30 for "please do not") would set the scale and drown the other scores, so
+    /// it is tried without them first; that is the optimum if it fills as many mandatory units and no super arm with
+    /// a penalty can be worth as much.
     fn fill(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
+        let given = self.fill_as_given(scores)?;
+        let Some(penalty) = given.penalty else { return Ok(given) };
+        let forbid = |&score: &f64| if score < penalty { f64::NEG_INFINITY } else { score };
+        let values: Vec<f64> = scores.values().iter().map(forbid).collect();
+        let mut without = self.fill(&scores.with_values(&values))?;
+        let arms = (scores.len() * without.per_row) as f64;
+        let sum = without.arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
+        let enough = without.mandatory() == given.mandatory() && sum > arms * given.best.max(0.0) + penalty;
+        if !enough {
+            return Ok(given);
+        }
+        // One more unit of a quota may cost a penalty.
+        for (worth, given) in without.worth.iter_mut().zip(given.worth).filter(|(worth, _)| !worth.0) {
+            *worth = given;
+        }
+        Ok(without)
+    }
+
+    fn fill_as_given(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
         check("per_row", self.per_row as f64, self.per_row > 0, "at least 1")?;
         let (blocks, rows) = (scores.blocks(), scores.len());
         let slots = self.quotas.slots(blocks, rows)?;
@@ -143,7 +170,14 @@ impl Assignment {
                     price => (false, kept.scale.up(grid.score((price + grid.bonus).max(0)))),
                 })
                 .collect();
-            return Ok(Filling { arms: solution.arms(&kept, scores), slots, per_row, worth });
+            return Ok(Filling {
+                best: kept.best,
+                penalty: kept.penalty,
+                arms: solution.arms(&kept, scores),
+                slots,
+                per_row,
+                worth,
+            });
         }
     }
 }
@@ -155,6 +189,13 @@ fn below(price: f64) -> f64 {
 }
 
 impl Filling {
+    /// How many mandatory units are filled.
+    fn mandatory(&self) -> usize {
+        let mut chosen = vec![0; self.slots.len()];
+        self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
+        chosen.iter().zip(&self.slots).map(|(&chosen, slots)| slots.min.min(chosen)).sum()
+    }
+
     /// What each block lacks of its minimum.
     fn missing(&self, quotas: &BlockQuotas) -> Vec<Missing> {
         let mut chosen = vec![0; self.slots.len()];

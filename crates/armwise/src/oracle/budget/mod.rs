@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 /// Arms whose costs stay within a budget in total, within a budget per block, or both.
 ///
 /// Only arms with a score above zero are chosen. A sum of costs may exceed its budget by one part in 1e12, so that
-/// three arms of cost 0.1 fit a budget of 0.3 in floating point.
+/// three arms of cost 0.1 fit a budget of 0.3 in floating point. Costs of more than 2^20 times another budget are
+/// refused, since sums are taken on one grid; so is a score of less than 1e-200 or more than 1e200 per unit of cost.
 ///
 /// The answer is optimal, or carries an upper bound where the search was cut short: where very many arms are worth
 /// almost exactly their price, or where several budgets are tight at once. Between optimal super arms with equal sums
@@ -102,6 +103,7 @@ impl Budget {
             problem.offer(arm, score, cost);
             Ok(())
         })?;
+        problem.check_scale()?;
         Ok(problem)
     }
 }

@@ -135,7 +135,8 @@ impl Scan {
                 return (0.0, low.place);
             }
         }
-        let guess = if near > 0.0 { near } else { self.guess() };
+        // Above zero, or doubling it would go nowhere: worth over cost may underflow.
+        let guess = if near > 0.0 { near } else { self.guess() }.max(f64::MIN_POSITIVE);
         let mut high = self.point(guess * 1.03);
         while !high.fits && high.price < f64::MAX / 4.0 {
             low = high;

@@ -5,12 +5,17 @@
 
 use super::Budget;
 use super::fixed::Grid;
-use crate::{Pick, Scores};
+use crate::{Error, Pick, Scores};
 use std::cmp::Ordering;
 use std::ops::Range;
 
 /// The share of a budget by which rounding may exceed it.
 const TOLERANCE: f64 = 1e-12;
+/// What a unit of cost may be worth, so that no price overflows or vanishes.
+const RATES: std::ops::Range<f64> = 1e-200..1e200;
+/// How much larger than a budget the costs under other budgets may be: the grid then has 2^-60 of the budget, so a
+/// million arms stay within the tolerance.
+const SPREAD: f64 = (1 << 20) as f64;
 
 /// An arm with a score above zero that fits every limit alone.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +72,32 @@ impl Problem {
     /// Takes an arm in if it can be chosen.
     #[inline]
     pub(super) fn offer(&mut self, pick: Pick, score: f64, cost: f64) {
-        let arm = Arm { pick, score, cost };
+        let mut arm = Arm { pick, score, cost };
+        if !self.limits.iter().any(|limit| limit.concerns(&arm)) {
+            arm.cost = 0.0; // or it would set the scale of costs that matter
+        }
         if score > 0.0 && self.limits.iter().all(|limit| !limit.concerns(&arm) || cost <= limit.amount) {
             self.arms.push(arm);
+        }
+    }
+
+    /// Refuses costs that drown a budget: sums are taken on one grid for all of them.
+    pub(super) fn check_scale(&self) -> Result<(), Error> {
+        let most = self.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max);
+        let priced = self.arms.iter().filter(|arm| arm.cost > 0.0);
+        if let Some(arm) = priced.into_iter().find(|arm| !RATES.contains(&(arm.score / arm.cost))) {
+            let Arm { score, cost, .. } = arm;
+            let text =
+                format!("a score of {score} for a cost of {cost}: scale them, score / cost must lie in {RATES:?}");
+            return Err(Error::Constraint(text));
+        }
+        let small = |limit: &&Limit| limit.amount > 0.0 && most > SPREAD * limit.amount;
+        match self.limits.iter().find(small) {
+            None => Ok(()),
+            Some(limit) => Err(Error::Constraint(format!(
+                "a cost of {most} beside a budget of {} ({}): the most is 2^20 times as much; scale the costs and budgets of the blocks",
+                limit.amount, limit.name
+            ))),
         }
     }
 

@@ -12,6 +12,7 @@ use super::{Oracle, Pick, Scores, Selection};
 use crate::oracle::columns::{Values, each_eligible};
 use crate::{Error, Infeasible, error::positive};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 /// Linear rows that a super arm must satisfy.
@@ -102,6 +103,11 @@ struct Written {
 }
 
 impl LinearRow {
+    /// Whether a row of the scores without an eligible arm misses the limits.
+    fn asks_of_every_row(&self) -> bool {
+        self.per_row && !(self.lo.is_none_or(|lo| lo <= 0.0) && self.hi.is_none_or(|hi| hi >= 0.0))
+    }
+
     fn limits(&self, name: &str) -> Result<(f64, f64), Error> {
         let (lo, hi) = (self.lo.unwrap_or(f64::NEG_INFINITY), self.hi.unwrap_or(f64::INFINITY));
         if lo <= hi && lo < f64::INFINITY && hi > f64::NEG_INFINITY {
@@ -151,6 +157,16 @@ impl LinearRow {
         let mut written: Vec<Written> = by_row.chunk_by(|a, b| a.0 == b.0).map(one).collect();
         // Rows come in the order of their best arm, which the order of the scores does not touch.
         written.sort_by_key(|row| row.terms[0].0);
+        if self.asks_of_every_row() {
+            // The row with the smallest id of those without a term, which all miss the limits alike.
+            let mut without: BTreeSet<usize> = (0..scores.len()).collect();
+            by_row.iter().for_each(|(row, ..)| {
+                without.remove(row);
+            });
+            if let Some(id) = without.into_iter().map(|row| scores.arms().id(row)).min() {
+                written.push(Written { name: format!("{name}, id {id}"), lo, hi, terms: Vec::new() });
+            }
+        }
         Ok(written)
     }
 }
@@ -207,6 +223,9 @@ impl Oracle for Linear {
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        if self.rows.iter().any(LinearRow::asks_of_every_row) {
+            return Ok((0..part.len()).collect());
+        }
         let mut rows = Vec::new();
         each_eligible(part, |arm, _| {
             if rows.last() != Some(&arm.row) {

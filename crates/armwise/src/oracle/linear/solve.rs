@@ -12,8 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How far a row may be missed, relative to the size of its terms: the solvers' own tolerance.
-const TOLERANCE: f64 = 1e-6;
+/// How far a row may be missed, relative to the size of its terms: rounding of its sum, not the solvers' tolerance,
+/// which would let a small arm in beside a large one that fills the row.
+const TOLERANCE: f64 = 1e-9;
 
 /// The arms that the solver decides on, by place.
 struct Model {
