@@ -91,16 +91,21 @@ fn outperform_when_orthogonal(clustered: &Clustered) -> Verdict {
             clustered.order,
             clustered.ties,
             numbers.join("; "),
-            clustered.touched.first().map_or_else(String::new, random_ties)
+            clustered.touched.first().map_or_else(String::new, |study| random_ties(study, &fixed(study)))
         ),
     )
 }
 
+/// The circumstances of a study that are not those of figure 2.
+fn fixed(study: &Touched) -> String {
+    format!(" ({FIXED}; {})", study.label)
+}
+
 /// What is left of the advantage over C2UCB when it orders equal arms at random, in words; empty where not measured.
-fn random_ties(study: &Touched) -> String {
+fn random_ties(study: &Touched, place: &str) -> String {
     pair(&study.paired, "pc2ucb", "c2ucb, ties random").map_or_else(String::new, |found| {
         let difference = interval(&found.difference, 1);
-        format!(" Against C2UCB with ties at random ({FIXED}; {}), pc2ucb - c2ucb: {difference}.", study.label)
+        format!(" Against C2UCB with ties at random{place}, pc2ucb - c2ucb: {difference}.")
     })
 }
 
@@ -159,7 +164,7 @@ fn batched(studies: &[Touched]) -> Verdict {
             "{}, arms by-cluster, ties by-id, {FIXED}: {}.{}",
             study.map_or("", |study| &study.label),
             numbers.join("; "),
-            study.map_or_else(String::new, random_ties)
+            study.map_or_else(String::new, |study| random_ties(study, ""))
         ),
     )
 }
