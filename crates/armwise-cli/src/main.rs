@@ -26,6 +26,9 @@ enum Command {
     /// Regenerate the paper's evaluation: figures, Table I, and a verdict per claim.
     Reproduce(reproduce::Arguments),
     /// Run a study of one's own, described in TOML.
+    ///
+    /// Nothing is kept of an interrupted study. Where a list of values makes a grid, the paired differences take the
+    /// setting that was best on the same trials, which flatters larger grids.
     Simulate(simulate::Arguments),
 }
 

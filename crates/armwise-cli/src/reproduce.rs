@@ -32,9 +32,9 @@ pub(crate) struct Arguments {
     /// A MovieLens file: ratings.csv, ratings.dat or the zip as downloaded. Without it ratings are generated.
     #[arg(long, value_name = "FILE")]
     ratings: Option<PathBuf>,
-    /// How features are made: svd, svd-normalised, als, als-normalised.
-    #[arg(long, default_value_t)]
-    features: Variant,
+    /// How features are made: svd (the default), svd-normalised, als, als-normalised.
+    #[arg(long)]
+    features: Option<Variant>,
     /// A look in under a minute instead of the evaluation.
     #[arg(long)]
     quick: bool,
@@ -52,14 +52,29 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// What has no meaning for the clustered case must not be taken in silence.
+fn check(arguments: &Arguments) -> Result<(), Error> {
+    let Some(Which::Clustered) = arguments.which else { return Ok(()) };
+    let ratings = arguments.ratings.as_ref().map(|path| ("--ratings", path.display().to_string()));
+    let features = arguments.features.map(|features| ("--features", features.to_string()));
+    match ratings.or(features) {
+        None => Ok(()),
+        Some((name, value)) => {
+            let must = "left out with clustered, which uses no ratings".to_owned();
+            Err(Error::Parameter { name, value, must })
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
+    check(arguments)?;
     let options = Options {
         part: arguments.which.map(|which| match which {
             Which::Clustered => Part::Clustered,
             Which::Promotions => Part::Promotions,
         }),
         ratings: arguments.ratings.clone(),
-        features: arguments.features,
+        features: arguments.features.unwrap_or_default(),
         scale: if arguments.quick { Scale::Quick } else { Scale::Full },
         seed: arguments.seed,
     };

@@ -19,6 +19,12 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// A mean and its standard error, which a single trial does not have.
+fn with_se(mean: f64, se: Option<f64>) -> String {
+    let se = se.map_or("n/a".to_owned(), |se| format!("{se:.1}"));
+    format!("{mean:.1} +-{se}")
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let start = Instant::now();
     let found = simulate(&arguments.experiment, &Bars::default())?;
@@ -27,6 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         return Ok(());
     }
     println!("{}", found.problem);
+    println!("means +- standard errors");
     println!(
         "{:<16} {:<36} {:>7} {:>20} {:>20}  clusters in round 1",
         "algorithm", "parameters", "trials", "reward", "regret"
@@ -40,13 +47,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
             entry.algorithm,
             params.join(" "),
             entry.trials,
-            format!("{:.1} +-{:.1}", reward.mean, reward.se),
-            format!("{:.1} +-{:.1}", regret.mean, regret.se),
+            with_se(reward.mean, reward.se),
+            with_se(regret.mean, regret.se),
         );
     }
-    println!("\npaired differences of cumulative reward");
+    println!("\npaired differences of cumulative reward +- standard error");
+    if found.results.len() > found.settings_compared {
+        println!("(of each grid the setting that was best on these same trials, which flatters larger grids)");
+    }
     for pair in &found.paired {
-        println!("{:>40} {:>12.1} +-{:.1}", format!("{} - {}", pair.a, pair.b), pair.mean, pair.se);
+        println!("{:>40} {:>16}", format!("{} - {}", pair.a, pair.b), with_se(pair.mean, pair.se));
     }
     let speed = found.rounds as f64 / start.elapsed().as_secs_f64();
     println!("\n{:.1} s, {speed:.0} rounds/s", start.elapsed().as_secs_f64());

@@ -63,6 +63,9 @@ fn bad_ratings_are_refused_with_their_place_and_leave_no_report() {
         let out = folder.join("report");
         refused(&run(&["reproduce", "promotions", "--quick", "--ratings", text(&file), "--out", text(&out)]), place);
         assert!(!out.exists(), "{name}");
+        // Also when the clustered case would come first: nothing is run or written before the data are known good.
+        refused(&run(&["reproduce", "--quick", "--ratings", text(&file), "--out", text(&out)]), place);
+        assert!(!out.exists(), "{name}");
         let study = folder.join("study.toml");
         fs::write(
             &study,
@@ -71,6 +74,38 @@ fn bad_ratings_are_refused_with_their_place_and_leave_no_report() {
         .unwrap();
         refused(&run(&["simulate", text(&study)]), place);
     }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_the_clustered_case_does_not_use_is_refused() {
+    let folder = folder("unused");
+    let out = folder.join("report");
+    let clustered = ["reproduce", "clustered", "--quick", "--out", text(&out)];
+    refused(&run(&[&clustered[..], &["--ratings", "missing.csv"]].concat()), "--ratings = missing.csv");
+    refused(&run(&[&clustered[..], &["--features", "svd"]].concat()), "--features = svd");
+    assert!(!out.exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// The study in the README, with fewer trials.
+#[test]
+fn the_readme_s_study_runs() {
+    let folder = folder("readme");
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let study = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(study.contains("angle = 1.5708") && study.contains("trials = 200"), "{study}");
+    let file = folder.join("experiment.toml");
+    fs::write(&file, study.replace("trials = 200", "trials = 3")).unwrap();
+    let output = run(&["simulate", text(&file)]);
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(shown.contains("arm-wise-ts") && shown.contains("best on these same trials"), "{shown}");
+    // A single trial has no standard error.
+    fs::write(&file, study.replace("trials = 200", "trials = 1")).unwrap();
+    assert!(String::from_utf8_lossy(&run(&["simulate", text(&file)]).stdout).contains("+-n/a"));
+    let found: Value = serde_json::from_slice(&run(&["simulate", text(&file), "--json"]).stdout).unwrap();
+    assert!(found["results"][0]["cumulative_reward"]["se"].is_null() && found["paired"][0]["se"].is_null());
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -62,8 +62,11 @@ pub enum Scale {
 pub struct Mean {
     /// The mean.
     pub mean: f64,
-    /// Its standard error; 0 for a single trial.
-    pub se: f64,
+    /// Its standard error; none for a single independent unit.
+    pub se: Option<f64>,
+    /// Half the width of its 95% confidence interval, by Student's t for the number of independent units (trials, or
+    /// means of splits); none for a single unit.
+    pub margin: Option<f64>,
 }
 
 /// An estimate with its 95% confidence interval.
@@ -238,6 +241,8 @@ pub struct Touched {
     pub average_reward: Vec<Curve>,
     /// What the best super arms earn in a round on average.
     pub oracle_per_round: f64,
+    /// Paired differences of cumulative reward over these trials; `c2ucb, ties random` is C2UCB with that rule.
+    pub paired: Vec<Paired>,
 }
 
 /// Figure 6: the measured regret of the algorithms with the theory's schedules against the bounds of Theorems 1 to 4.
@@ -276,6 +281,14 @@ pub struct RegretLine {
     pub worst: Vec<f64>,
     /// The bound for round `t[i]`.
     pub bound: Vec<f64>,
+}
+
+impl RegretLine {
+    /// Whether the bound is at no point below the trivial one, so that no run could exceed it.
+    #[must_use]
+    pub fn vacuous(&self, trivial: &[f64]) -> bool {
+        self.bound.iter().zip(trivial).all(|(bound, trivial)| bound >= trivial)
+    }
 }
 
 /// Figure 7: mean cumulative reward over lambda and alpha or v.
@@ -337,8 +350,12 @@ pub struct Data {
     pub features: String,
     /// The dimension d, the bias element included.
     pub d: usize,
-    /// How many draws of test movies the trials are spread over.
-    pub splits: usize,
+    /// How many draws of test movies the trials of tuning and of the paper's protocol are spread over.
+    pub tuning_splits: usize,
+    /// How many other draws of test movies the fresh trials are spread over.
+    pub fresh_splits: usize,
+    /// Whether no two draws share a test movie; otherwise the band is too small and some were drawn independently.
+    pub disjoint_splits: bool,
     /// How the customers of a round are drawn: `distinct`, or `with replacement` where N exceeds the users.
     pub sampling: String,
 }
@@ -434,6 +451,18 @@ pub enum Outcome {
     NotDecided,
 }
 
+/// What a verdict can speak about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// A claim of the paper, on data like the paper's.
+    Paper,
+    /// A claim of the paper, tried on generated ratings, which say nothing about its MovieLens numbers.
+    Generated,
+    /// A reading of ours that the paper does not state.
+    Implied,
+}
+
 /// A claim of the paper and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
@@ -445,6 +474,8 @@ pub struct Verdict {
     pub rule: String,
     /// What becomes of it.
     pub outcome: Outcome,
+    /// What the outcome can speak about.
+    pub basis: Basis,
     /// The numbers in words; says so where the data are generated.
     pub numbers: String,
 }

@@ -30,20 +30,21 @@ impl Units {
         Self((0..groups).map(group).collect())
     }
 
-    /// The mean and its standard error.
+    /// The mean with its standard error and 95% margin, which a single unit does not have.
     #[must_use]
     pub fn mean(&self) -> Mean {
-        let n = self.0.len() as f64;
+        let (count, n) = (self.0.len(), self.0.len() as f64);
         let mean = self.0.iter().sum::<f64>() / n;
         let squares: f64 = self.0.iter().map(|x| (x - mean) * (x - mean)).sum();
-        Mean { mean, se: if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { 0.0 } }
+        let se = (count > 1).then(|| (squares / (n - 1.0) / n).sqrt());
+        Mean { mean, se, margin: se.map(|se| quantile(count - 1) * se) }
     }
 
     /// The mean with its 95% confidence interval; a single unit has one without bounds (the largest numbers, since JSON has no infinity).
     #[must_use]
     pub fn interval(&self) -> Interval {
-        let Mean { mean, se } = self.mean();
-        around(mean, se, self.0.len())
+        let Mean { mean, margin, .. } = self.mean();
+        around(mean, margin)
     }
 
     /// The mean of the paired differences self - other.
@@ -63,13 +64,13 @@ impl Units {
         let base = other.mean().mean;
         let ratio = self.mean().mean / base;
         let rest = Self(self.0.iter().zip(&other.0).map(|(a, b)| a - ratio * b).collect());
-        around(ratio, rest.mean().se / base.abs(), self.0.len())
+        around(ratio, rest.mean().margin.map(|margin| margin / base.abs()))
     }
 }
 
-/// The 95% interval of an estimate from n units.
-fn around(value: f64, se: f64, n: usize) -> Interval {
-    let half = if n > 1 { quantile(n - 1) * se } else { f64::MAX };
+/// The interval of an estimate with this margin.
+fn around(value: f64, margin: Option<f64>) -> Interval {
+    let half = margin.unwrap_or(f64::MAX);
     Interval { value, low: value - half, high: value + half }
 }
 
@@ -94,10 +95,22 @@ mod tests {
     #[test]
     fn means_and_groups_by_hand() {
         let mean = Units::new(&[1.0, 2.0, 3.0, 6.0], 1).mean();
-        assert!((mean.mean - 3.0).abs() < 1e-12 && (mean.se - (14.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
+        assert!((mean.mean - 3.0).abs() < 1e-12 && (mean.se.unwrap() - (14.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
         // Groups {1, 3} and {2, 6}: means 2 and 4.
         let mean = Units::new(&[1.0, 2.0, 3.0, 6.0], 2).mean();
-        assert!((mean.mean - 3.0).abs() < 1e-12 && (mean.se - 1.0).abs() < 1e-12);
+        assert!((mean.mean - 3.0).abs() < 1e-12 && (mean.se.unwrap() - 1.0).abs() < 1e-12);
+        // Two units: one degree of freedom.
+        assert!((mean.margin.unwrap() - 12.706).abs() < 5e-4);
+    }
+
+    #[test]
+    fn margins_are_those_of_the_intervals_and_a_single_unit_has_none() {
+        let units = Units::new(&[1.0, 2.0, 3.0, 6.0, 4.0], 1);
+        let (mean, interval) = (units.mean(), units.interval());
+        assert!((mean.margin.unwrap() - 0.5 * (interval.high - interval.low)).abs() < 1e-12);
+        assert!((mean.margin.unwrap() - 2.776 * mean.se.unwrap()).abs() < 1e-3);
+        let one = Units::new(&[7.0], 1).mean();
+        assert_eq!((one.se, one.margin), (None, None));
     }
 
     /// 2,000 samples: the intervals cover the truth in 95% +- 4 standard errors of 0.5%.

@@ -1,7 +1,8 @@
 //! Test movies, which become promotions, and the training ratings that are left.
 //!
 //! The decision to know: a movie's place in the draw is a hash of its id, so the choice depends on the seed and on the
-//! movies that qualify, not on how they are stored.
+//! movies that qualify, not on how they are stored. The splits of a seed are cut from one shuffle and share no movie
+//! while the band lasts; beyond that they are drawn independently.
 
 use armwise::Round;
 
@@ -54,6 +55,9 @@ pub struct Split {
 impl Split {
     /// Draws `promotions` test movies from the band; `number` tells the splits of one seed apart.
     ///
+    /// Split j has the places jM to (j + 1)M of the seed's shuffle, M being `promotions`, where the band has so many;
+    /// otherwise the first M of a shuffle of its own.
+    ///
     /// # Errors
     /// [`Error::TooFewMovies`] where the band does not hold so many; [`Error::Parameter`] for no promotion at all.
     pub fn draw(ratings: &Ratings, promotions: usize, seed: u64, number: u64) -> Result<Self, Error> {
@@ -74,12 +78,15 @@ impl Split {
                 most: band.most,
             });
         }
-        let draws = Round::new(seed, number).draws(0, streams::SPLIT);
+        let start = usize::try_from(number).ok().and_then(|number| number.checked_mul(promotions));
+        let cut = start.filter(|start| start.saturating_add(promotions) <= movies.len());
+        let draws = Round::new(seed, if cut.is_some() { 0 } else { number }).draws(0, streams::SPLIT);
         movies.sort_by_key(|movie| {
             let id = ratings.movie_ids()[*movie as usize];
             (draws.bits(u64::from(id)), id)
         });
-        movies.truncate(promotions);
+        let start = cut.unwrap_or(0);
+        let mut movies = movies[start..start + promotions].to_vec();
         movies.sort_unstable();
         let matrix = ratings.matrix();
         let rewards = (0..ratings.users())
@@ -150,6 +157,21 @@ mod tests {
         let band = Band::of(ratings.users()).movies(&ratings);
         let all = Split::draw(&ratings, band.len(), 5, 0).unwrap();
         assert_eq!(all.movies, band);
+    }
+
+    #[test]
+    fn splits_share_no_movie_while_the_band_lasts() {
+        let ratings = ratings();
+        let band = Band::of(ratings.users()).movies(&ratings);
+        let whole = (band.len() / 10) as u64;
+        let movies = |number| Split::draw(&ratings, 10, 5, number).unwrap().movies;
+        let mut all: Vec<u32> = (0..whole).flat_map(movies).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 10 * whole as usize);
+        // Beyond it each is a draw of its own.
+        let (next, after) = (movies(whole), movies(whole + 1));
+        assert!(next != after && next.len() == 10 && next.iter().all(|movie| band.contains(movie)));
     }
 
     #[test]

@@ -19,18 +19,32 @@ use crate::results::Results;
 use std::path::Path;
 
 /// Writes `index.html` and, for each figure that the results have data for, `figure-1.svg` and `figure-1.png` and so
-/// on to a folder, which is made where it does not exist.
+/// on to a folder, which is made where it does not exist. Figures of an earlier report that this one does not have are
+/// removed.
 ///
 /// # Errors
 /// [`Error::Io`] with the file that could not be written.
 pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.to_owned(), source })?;
-    for (name, bytes) in files(results) {
+    let files = files(results);
+    if out.join("index.html").exists() {
+        let known = (1..=figures::TITLES.len()).flat_map(|n| [format!("figure-{n}.svg"), format!("figure-{n}.png")]);
+        remove(out, known.filter(|known| files.iter().all(|(name, _)| name != known)))?;
+    }
+    for (name, bytes) in files {
         // Written beside its place and renamed when whole: a file is either the old one or the new one.
         let (part, path) = (out.join(format!("{name}.part")), out.join(&name));
         std::fs::write(&part, bytes)
             .and_then(|()| std::fs::rename(&part, &path))
             .map_err(|source| Error::Io { path, source })?;
+    }
+    Ok(())
+}
+
+/// Removes those of the named files that are there.
+pub(crate) fn remove(out: &Path, names: impl Iterator<Item = String>) -> Result<(), Error> {
+    for path in names.map(|name| out.join(name)).filter(|path| path.is_file()) {
+        std::fs::remove_file(&path).map_err(|source| Error::Io { path, source })?;
     }
     Ok(())
 }

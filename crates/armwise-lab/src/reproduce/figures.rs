@@ -13,7 +13,7 @@ use super::plan::Plan;
 use crate::{
     Error,
     play::{Detail, Feedback, Sample, Setting},
-    results::{Curve, Estimated, Mean, Panel, Params, RegretLine, RegretStudy, Touched},
+    results::{Curve, Estimated, Mean, Paired, Panel, Params, RegretLine, RegretStudy, Touched},
     session::{Job, Session},
     stats::Units,
     world::{Clustered, Order, Purpose, Trial, World},
@@ -119,9 +119,27 @@ pub(super) fn touched(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<V
             clusters_per_round: curves(&|sample, place, t| f64::from(sample.played[place].clusters[t])),
             average_reward: curves(&so_far),
             oracle_per_round: mean(samples, Sample::total_best).mean / world.rounds as f64,
+            paired: paired(&settings, samples),
         }
     };
     Ok(studies.iter().zip(&samples).map(study).collect())
+}
+
+/// Differences of cumulative reward of the two pairs, and of PC2UCB to C2UCB with random ties.
+fn paired(settings: &[(Setting, Params)], samples: &[Sample]) -> Vec<Paired> {
+    let named = |(place, (setting, _)): (usize, &(Setting, Params))| {
+        let ties = if setting.ties == Ties::ById { "" } else { ", ties random" };
+        let totals: Vec<f64> = samples.iter().map(|sample| sample.played[place].total_reward()).collect();
+        (format!("{}{ties}", setting.algorithm.name()), Units::new(&totals, 1))
+    };
+    let units: Vec<(String, Units)> = settings.iter().enumerate().map(named).collect();
+    let find = |name: &str| units.iter().find(|(known, _)| known == name).map(|(_, units)| units);
+    let pair = |(a, b): (&str, &str)| {
+        let (x, y) = (find(a)?, find(b)?);
+        Some(Paired { a: a.to_owned(), b: b.to_owned(), difference: x.less(y).interval(), ratio: x.ratio(y) })
+    };
+    let wanted = [("pc2ucb", "c2ucb"), ("arm-wise-ts", "round-wise-ts"), ("pc2ucb", "c2ucb, ties random")];
+    wanted.into_iter().filter_map(pair).collect()
 }
 
 fn mean(samples: &[Sample], value: impl Fn(&Sample) -> f64) -> Mean {

@@ -17,6 +17,8 @@ pub use write::write;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
+use twox_hash::XxHash64;
+
 use crate::{
     Error,
     data::{Ratings, Variant},
@@ -50,10 +52,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// What identifies the work of a run, beside the units' own keys.
+    /// What identifies the work of a run, beside the units' own keys: the version, the program's own bytes, so that
+    /// a program built anew takes over nothing, and the seed.
     #[must_use]
     pub fn prefix(&self) -> String {
-        format!("armwise {} seed {}", env!("CARGO_PKG_VERSION"), self.seed)
+        let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+        let program = XxHash64::oneshot(0, &bytes);
+        format!("armwise {} program {program:016x} seed {}", env!("CARGO_PKG_VERSION"), self.seed)
     }
 }
 
@@ -64,10 +69,13 @@ impl Options {
 pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
     let start = Instant::now();
     let plan = Plan::of(options.scale);
-    // Bad input must show before an hour of work, not after it.
-    let ratings = match options.part {
-        Some(Part::Clustered) => None,
-        _ => Some(read(options, session, &plan)?),
+    // Bad input must show before an hour of work, not after it; so must ratings of which no features can be made.
+    let data = if options.part == Some(Part::Clustered) {
+        None
+    } else {
+        let ratings = read(options, session, &plan)?;
+        let splits = promotions::splits(&plan, &ratings, options, session)?;
+        Some((ratings, splits))
     };
     let mut rounds_per_second = BTreeMap::new();
     let mut timed = |name: &str, start: Instant, before: u64| {
@@ -84,10 +92,9 @@ pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
         timed("clustered", start, 0);
         Some(found)
     };
-    let promotions = match ratings {
+    let promotions = match data {
         None => None,
-        Some(ratings) => {
-            let splits = promotions::splits(&plan, &ratings, options, session)?;
+        Some((ratings, splits)) => {
             let (start, before) = (Instant::now(), session.rounds().0);
             let found = promotions::run(&plan, &ratings, &splits, options.seed, session)?;
             timed("promotions", start, before);

@@ -4,12 +4,15 @@
 
 use std::fmt::Write;
 
-use crate::results::{Clustered, Comparison, Outcome, Promotions, Protocol, Results};
+use crate::results::{Basis, Clustered, Comparison, Mean, Outcome, Promotions, Protocol, Results, Scale, Table};
 
 /// Everything that a run prints at its end.
 #[must_use]
 pub fn tables(results: &Results) -> String {
     let mut text = String::new();
+    if results.run.scale == Scale::Quick {
+        text.push_str("QUICK RUN: fewer trials and settings than the evaluation; a look, not evidence.\n\n");
+    }
     // Writing to a String cannot fail.
     if let Some(clustered) = &results.clustered {
         let _ = clustered_table(&mut text, clustered);
@@ -29,13 +32,23 @@ fn protocol(protocol: Protocol) -> &'static str {
     }
 }
 
+/// `227.4 +-2.8`: a mean and its standard error, which a single unit does not have.
+fn with_se(mean: Mean) -> String {
+    let se = mean.se.map_or("n/a".to_owned(), |se| format!("{se:.1}"));
+    format!("{:.1} +-{se}", mean.mean)
+}
+
 fn trials(comparison: &Comparison) -> usize {
     comparison.algorithms.first().map_or(0, |tuned| tuned.trials)
 }
 
 fn clustered_table(text: &mut String, clustered: &Clustered) -> std::fmt::Result {
     let Clustered { d, n, k, rounds, .. } = clustered;
-    writeln!(text, "Clustered case (figure 2): d = {d}, N = {n}, k = {k}, T = {rounds}, cumulative reward")?;
+    writeln!(
+        text,
+        "Clustered case (figure 2): d = {d}, N = {n}, k = {k}, T = {rounds}; cumulative reward +- standard error"
+    )?;
+    writeln!(text, "  arms {}, ties {}", clustered.order, clustered.ties)?;
     for which in [Protocol::Paper, Protocol::Fresh] {
         let columns: Vec<(&str, &Comparison)> = clustered
             .angles
@@ -49,8 +62,7 @@ fn clustered_table(text: &mut String, clustered: &Clustered) -> std::fmt::Result
         for (place, tuned) in first.algorithms.iter().enumerate() {
             write!(text, "\n  {:<16}", tuned.algorithm)?;
             for (_, comparison) in &columns {
-                let mean = comparison.algorithms[place].cumulative_reward;
-                write!(text, "{:>14}", format!("{:.1} +-{:.1}", mean.mean, mean.se))?;
+                write!(text, "{:>14}", with_se(comparison.algorithms[place].cumulative_reward))?;
             }
         }
         write!(text, "\n  {:<16}", "oracle")?;
@@ -58,6 +70,16 @@ fn clustered_table(text: &mut String, clustered: &Clustered) -> std::fmt::Result
         writeln!(text)?;
     }
     writeln!(text)
+}
+
+/// On which reading parameters were chosen; for each k where that differs.
+fn tuned_on(table: &Table) -> String {
+    let first = table.rows.first().map_or("", |row| &row.tuned_on);
+    if table.rows.iter().all(|row| row.tuned_on == first) {
+        return format!("; tuned on {first}");
+    }
+    let each: Vec<String> = table.rows.iter().map(|row| format!("{} for k = {}", row.tuned_on, row.k)).collect();
+    format!("; tuned on {}", each.join(", "))
 }
 
 fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Result {
@@ -68,7 +90,14 @@ fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Re
         "Sending promotions (Table I) on {kind}: features {}, fingerprint {}",
         data.features, data.fingerprint
     )?;
-    writeln!(text, "  {} users, {} movies, {} ratings; cumulative reward", data.users, data.movies, data.ratings)?;
+    writeln!(text, "  {} users, {} movies, {} ratings", data.users, data.movies, data.ratings)?;
+    let overlap = if data.disjoint_splits { "no movie in two of them" } else { "some share movies: the band is small" };
+    writeln!(
+        text,
+        "  draws of test movies: {} for tuning and the paper's protocol, {} others for fresh trials; {overlap}",
+        data.tuning_splits, data.fresh_splits
+    )?;
+    writeln!(text, "  cumulative reward +- standard error, of the means of the draws where there are several")?;
     for table in &promotions.tables {
         for which in [Protocol::Paper, Protocol::Fresh] {
             let columns: Vec<(usize, &Comparison)> = table
@@ -77,14 +106,14 @@ fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Re
                 .filter_map(|row| Some((row.k, row.comparisons.iter().find(|c| c.protocol == which)?)))
                 .collect();
             let Some((_, first)) = columns.first() else { continue };
-            writeln!(text, "\n  {} reading, {}, {} trials", table.reading, protocol(which), trials(first))?;
+            write!(text, "\n  {} reading, {}, {} trials", table.reading, protocol(which), trials(first))?;
+            writeln!(text, "{}", if which == Protocol::Fresh { tuned_on(table) } else { String::new() })?;
             write!(text, "  {:<16}", "k")?;
             columns.iter().try_for_each(|(k, _)| write!(text, "{k:>18}"))?;
             for (place, tuned) in first.algorithms.iter().enumerate() {
                 write!(text, "\n  {:<16}", tuned.algorithm)?;
                 for (_, comparison) in &columns {
-                    let mean = comparison.algorithms[place].cumulative_reward;
-                    write!(text, "{:>18}", format!("{:.1} +-{:.1}", mean.mean, mean.se))?;
+                    write!(text, "{:>18}", with_se(comparison.algorithms[place].cumulative_reward))?;
                 }
             }
             write!(text, "\n  {:<16}", "best possible")?;
@@ -124,7 +153,12 @@ fn verdicts(text: &mut String, results: &Results) -> std::fmt::Result {
             Outcome::DoesNotHold => "does not hold",
             Outcome::NotDecided => "not decided",
         };
-        writeln!(text, "  [{outcome}] {} ({})", verdict.claim, verdict.place)?;
+        let basis = match verdict.basis {
+            Basis::Paper => "",
+            Basis::Generated => ", generated ratings",
+            Basis::Implied => ", our reading",
+        };
+        writeln!(text, "  [{outcome}{basis}] {} ({})", verdict.claim, verdict.place)?;
         writeln!(text, "      {}", verdict.numbers)?;
     }
     writeln!(text)

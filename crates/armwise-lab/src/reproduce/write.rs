@@ -7,7 +7,22 @@ use std::{fmt::Write, fs, path::Path};
 
 use crate::{Error, results::Results};
 
-/// Writes the page, the figures, the CSVs and, last, `results.json` into `out`.
+/// Every CSV that a report can have.
+const CSVS: [&str; 10] = [
+    "figure1.csv",
+    "figure2.csv",
+    "figure3.csv",
+    "figure4.csv",
+    "figure5.csv",
+    "figure6.csv",
+    "figure7.csv",
+    "table1.csv",
+    "ratios.csv",
+    "verdicts.csv",
+];
+
+/// Writes the page, the figures, the CSVs and, last, `results.json` into `out`. What an earlier report had there and
+/// this one does not have is removed.
 ///
 /// # Errors
 /// [`Error::Io`] for a file that cannot be written.
@@ -15,7 +30,12 @@ pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
     let io = |source| Error::Io { path: out.to_owned(), source };
     fs::create_dir_all(out).map_err(io)?;
     let json = serde_json::to_string_pretty(results).map_err(|error| io(error.into()))?;
-    for (name, text) in csvs(results) {
+    let csvs = csvs(results);
+    if out.join("results.json").exists() {
+        let stale = CSVS.into_iter().filter(|known| csvs.iter().all(|(name, _)| name != known));
+        crate::report::remove(out, stale.map(str::to_owned))?;
+    }
+    for (name, text) in csvs {
         put(&out.join(name), &text)?;
     }
     crate::report::write(results, out)?;
@@ -54,6 +74,11 @@ impl Csv {
 
 fn name_of(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// A number that may be absent: an empty field.
+fn field(value: Option<f64>) -> String {
+    value.map_or(String::new(), |value| value.to_string())
 }
 
 fn params(params: &crate::results::Params) -> String {
@@ -95,9 +120,9 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                         &params(&tuned.params),
                         &tuned.trials,
                         &reward.mean,
-                        &reward.se,
+                        &field(reward.se),
                         &regret.mean,
-                        &regret.se,
+                        &field(regret.se),
                         &comparison.oracle.mean,
                     ]);
                 }
@@ -109,7 +134,8 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
             for (touched, average) in study.clusters_per_round.iter().zip(&study.average_reward) {
                 for (t, (a, b)) in touched.points.iter().zip(&average.points).enumerate() {
                     let round = t + 1;
-                    csv.row([&study.label, &touched.algorithm, &touched.ties, &round, &a.mean, &a.se, &b.mean, &b.se]);
+                    let (label, se) = (&study.label, [field(a.se), field(b.se)]);
+                    csv.row([label, &touched.algorithm, &touched.ties, &round, &a.mean, &se[0], &b.mean, &se[1]]);
                 }
             }
         }
@@ -123,7 +149,7 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                     &line.theorem,
                     t,
                     &measured.mean,
-                    &measured.se,
+                    &field(measured.se),
                     &line.worst[i],
                     &line.bound[i],
                 ]);
@@ -143,7 +169,8 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
         for study in &promotions.average_reward {
             for curve in &study.curves {
                 for (t, point) in curve.points.iter().enumerate() {
-                    csv.row([label, &study.reading, &study.k, &curve.algorithm, &(t + 1), &point.mean, &point.se]);
+                    let (round, se) = (t + 1, field(point.se));
+                    csv.row([label, &study.reading, &study.k, &curve.algorithm, &round, &point.mean, &se]);
                 }
             }
         }
@@ -165,7 +192,7 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                             &tuned.algorithm,
                             &published,
                             &tuned.cumulative_reward.mean,
-                            &tuned.cumulative_reward.se,
+                            &field(tuned.cumulative_reward.se),
                             &tuned.trials,
                             &params(&tuned.params),
                             &comparison.oracle.mean,
@@ -173,7 +200,6 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                     }
                 }
                 for ratio in &row.ratios {
-                    let text = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
                     let paper = ratio.paper;
                     ratios.row([
                         label,
@@ -181,10 +207,10 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                         &row.k,
                         &ratio.a,
                         &ratio.b,
-                        &text(ratio.published),
-                        &text(paper.map(|paper| paper.value)),
-                        &text(paper.map(|paper| paper.low)),
-                        &text(paper.map(|paper| paper.high)),
+                        &field(ratio.published),
+                        &field(paper.map(|paper| paper.value)),
+                        &field(paper.map(|paper| paper.low)),
+                        &field(paper.map(|paper| paper.high)),
                         &ratio.fresh.value,
                         &ratio.fresh.low,
                         &ratio.fresh.high,
@@ -197,9 +223,10 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
         heat(&promotions.sensitivity_of, &promotions.sensitivity);
     }
     files.push(("figure7.csv", maps.0));
-    let mut csv = Csv::new("claim,place,rule,outcome,numbers");
+    let mut csv = Csv::new("claim,place,rule,outcome,basis,numbers");
     for verdict in &results.verdicts {
-        csv.row([&verdict.claim, &verdict.place, &verdict.rule, &name_of(&verdict.outcome), &verdict.numbers]);
+        let (outcome, basis) = (name_of(&verdict.outcome), name_of(&verdict.basis));
+        csv.row([&verdict.claim, &verdict.place, &verdict.rule, &outcome, &basis, &verdict.numbers]);
     }
     files.push(("verdicts.csv", csv.0));
     files

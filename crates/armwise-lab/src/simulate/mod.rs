@@ -2,13 +2,14 @@
 //!
 //! The decision to know: the study is read and checked whole, every value with its place, before anything is played.
 //! A list of values makes a grid: every combination is played and shown, and the best of each `[[algorithm]]` by
-//! mean reward takes part in the paired differences.
+//! mean reward takes part in the paired differences. It is the best on the very trials that are compared, which
+//! flatters larger grids; for a fair number run the chosen setting again with another seed.
 
 mod place;
 mod run;
 mod spec;
 
-pub use run::{Entry, PairedEntry, Simulation};
+pub use run::{Entry, Estimate, PairedEntry, Simulation};
 
 use std::path::Path;
 

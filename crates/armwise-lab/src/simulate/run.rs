@@ -29,11 +29,30 @@ pub struct Simulation {
     pub problem: Value,
     /// One entry per setting, in the order of the study.
     pub results: Vec<Entry>,
-    /// Differences a - b of cumulative reward over the same trials.
+    /// Differences a - b of cumulative reward over the same trials; of a grid, the setting with the best mean on these
+    /// trials, which flatters larger grids.
     pub paired: Vec<PairedEntry>,
+    /// How many settings take part in the differences; fewer than the results where there is a grid. Not printed.
+    #[serde(skip)]
+    pub settings_compared: usize,
     /// Rounds played; not part of the printed shape.
     #[serde(skip)]
     pub rounds: u64,
+}
+
+/// A mean as it is printed.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error; null for a single trial, which has none.
+    pub se: Option<f64>,
+}
+
+impl From<Mean> for Estimate {
+    fn from(Mean { mean, se, .. }: Mean) -> Self {
+        Self { mean, se }
+    }
 }
 
 /// One setting's results.
@@ -46,9 +65,9 @@ pub struct Entry {
     /// Trials.
     pub trials: usize,
     /// The reward of all rounds.
-    pub cumulative_reward: Mean,
+    pub cumulative_reward: Estimate,
     /// The regret of all rounds.
-    pub regret: Mean,
+    pub regret: Estimate,
     /// Mean number of clusters touched in each round; empty where there are no clusters.
     pub clusters_per_round: Vec<f64>,
 }
@@ -62,8 +81,8 @@ pub struct PairedEntry {
     pub b: String,
     /// The mean difference of cumulative reward, a - b.
     pub mean: f64,
-    /// Its standard error.
-    pub se: f64,
+    /// Its standard error; null for a single trial.
+    pub se: Option<f64>,
 }
 
 pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simulation, Error> {
@@ -134,8 +153,8 @@ fn play(
             algorithm: setting.algorithm.name().to_owned(),
             params: params(&setting.algorithm),
             trials: samples.len(),
-            cumulative_reward: rewards[place].mean(),
-            regret: units(&|sample| sample.played[place].total_regret()).mean(),
+            cumulative_reward: rewards[place].mean().into(),
+            regret: units(&|sample| sample.played[place].total_regret()).mean().into(),
             clusters_per_round: (0..rounds).map(touched).collect(),
         }
     };
@@ -161,11 +180,11 @@ fn play(
     let pairs = best.iter().enumerate().flat_map(|(i, &a)| best[i + 1..].iter().map(move |&b| (a, b)));
     let paired = pairs
         .map(|(a, b)| {
-            let Mean { mean, se } = rewards[a].less(&rewards[b]).mean();
+            let Mean { mean, se, .. } = rewards[a].less(&rewards[b]).mean();
             PairedEntry { a: label(a), b: label(b), mean, se }
         })
         .collect();
-    Ok(Simulation { problem, results, paired, rounds: session.rounds().0 })
+    Ok(Simulation { problem, results, paired, settings_compared: best.len(), rounds: session.rounds().0 })
 }
 
 /// The parameters of an algorithm as it is written.

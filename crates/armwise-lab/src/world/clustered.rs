@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::{Game, Scene, Trial, World};
 use crate::{Error, streams};
 
+/// How far above pi/2 an angle may be and still mean pi/2: people write 1.5708.
+const ROUNDING: f64 = 1e-4;
+
 /// How arms are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -77,7 +80,8 @@ impl Clustered {
         let check = |name, value: String, ok: bool, must: &str| {
             if ok { Ok(()) } else { Err(Error::Parameter { name, value, must: must.to_owned() }) }
         };
-        check("angle", angle.to_string(), angle > 0.0 && angle <= FRAC_PI_2, "above 0 and at most pi/2")?;
+        check("angle", angle.to_string(), angle > 0.0 && angle <= FRAC_PI_2 + ROUNDING, "above 0 and at most pi/2")?;
+        let angle = angle.min(FRAC_PI_2);
         check("d", d.to_string(), d >= 2, "at least 2")?;
         let whole = n > 0 && n.is_multiple_of(d - 1);
         check("n", n.to_string(), whole, &format!("a multiple of the d - 1 = {} clusters", d - 1))?;
@@ -260,6 +264,15 @@ mod tests {
         assert_eq!(counts, [20; 10]);
         assert!(!scene.cluster.is_sorted());
         assert!(scene.features.chunks(11).all(|x| x.iter().map(|x| x * x).sum::<f64>() <= 1.0 + 1e-12));
+    }
+
+    #[test]
+    fn a_rounded_right_angle_is_a_right_angle() {
+        let new = |angle| Clustered::new(angle, 11, 200, 10, 5, Order::ByCluster, 0.0);
+        for rounded in ["1.5708", "1.570797", "1.57082"] {
+            assert_eq!(new(rounded.parse().unwrap()).unwrap().key(), new(FRAC_PI_2).unwrap().key());
+        }
+        assert!(new(1.571).is_err() && new(0.0).is_err() && new(f64::NAN).is_err());
     }
 
     #[test]

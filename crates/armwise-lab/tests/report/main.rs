@@ -187,6 +187,56 @@ fn parts_that_were_not_run_are_left_out_and_the_page_says_so() {
 }
 
 #[test]
+fn a_later_report_leaves_nothing_of_an_earlier_one() {
+    let out = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("stale");
+    let _ = std::fs::remove_dir_all(&out);
+    let names = || {
+        let entries = std::fs::read_dir(&out).expect("the folder is there");
+        let name = |entry: std::io::Result<std::fs::DirEntry>| entry.expect("an entry").file_name();
+        entries.map(|entry| name(entry).to_string_lossy().into_owned()).collect::<Vec<_>>()
+    };
+    let write = |results: &Results| armwise_lab::reproduce::write(results, &out).expect("the report is written");
+    write(&sample::results());
+    std::fs::write(out.join("notes.txt"), "mine").expect("the folder is writable");
+    let has = |name: &str| names().iter().any(|known| known == name);
+    assert!(has("figure-3.svg") && has("figure3.csv") && has("table1.csv") && has("ratios.csv"));
+    write(&Results { promotions: None, ..sample::results() });
+    for gone in
+        ["figure-3.svg", "figure-3.png", "figure-4.svg", "figure3.csv", "figure4.csv", "table1.csv", "ratios.csv"]
+    {
+        assert!(!has(gone), "{gone}");
+    }
+    for there in ["notes.txt", "results.json", "figure-2.svg", "figure2.csv", "index.html"] {
+        assert!(has(there), "{there}");
+    }
+}
+
+#[test]
+fn the_command_to_run_again_has_the_features_and_a_quoted_path() {
+    let mut results = sample::results();
+    let data = &mut results.promotions.as_mut().expect("the sample has promotions").data;
+    data.generated = false;
+    data.label = "my ratings.csv".to_owned();
+    data.features = "als".to_owned();
+    let page = page(&written("again", &results));
+    let quote = page.contains("--ratings 'my ratings.csv' --features als --seed 7")
+        || page.contains("--ratings &#39;my ratings.csv&#39; --features als --seed 7");
+    assert!(quote, "{}", page.split("<pre>").nth(1).unwrap_or_default());
+}
+
+#[test]
+fn claims_on_generated_data_and_our_own_readings_are_counted_apart() {
+    let mut results = sample::results();
+    results.verdicts[1].basis = armwise_lab::results::Basis::Generated;
+    results.verdicts[2].basis = armwise_lab::results::Basis::Implied;
+    let page = page(&written("headline", &results));
+    let summary = page.split("class=\"summary\"").nth(1).and_then(|rest| rest.split("</p>").next()).expect("a summary");
+    assert!(summary.contains("Of 1 claims of the paper, <strong>1 holds</strong>"), "{summary}");
+    assert!(summary.contains("Of 1 more that were tried on generated ratings"), "{summary}");
+    assert_eq!(summary.matches("Of 1").count(), 2, "our own reading does not count: {summary}");
+}
+
+#[test]
 fn degenerate_studies_do_not_break_the_report() {
     let mut results = sample::results();
     let clustered = results.clustered.as_mut().expect("the sample has the clustered case");

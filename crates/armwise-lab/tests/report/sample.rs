@@ -3,9 +3,9 @@
 //! The decision to know: every label says `sample`, so that a page drawn from this can never pass for results.
 
 use armwise_lab::results::{
-    Angle, AverageReward, Clustered, Comparison, Cosines, Curve, Data, Estimated, HeatMap, Interval, Mean, Outcome,
-    Paired, Panel, Params, Promotions, Protocol, Ratio, RegretLine, RegretStudy, Results, Run, Scale, Table, TableRow,
-    Touched, Tuned, Verdict,
+    Angle, AverageReward, Basis, Clustered, Comparison, Cosines, Curve, Data, Estimated, HeatMap, Interval, Mean,
+    Outcome, Paired, Panel, Params, Promotions, Protocol, Ratio, RegretLine, RegretStudy, Results, Run, Scale, Table,
+    TableRow, Touched, Tuned, Verdict,
 };
 use std::f64::consts::PI;
 
@@ -21,7 +21,7 @@ fn wobble(seed: usize) -> f64 {
 }
 
 fn mean(mean: f64, se: f64) -> Mean {
-    Mean { mean, se }
+    Mean { mean, se: Some(se), margin: Some(2.0 * se) }
 }
 
 fn interval(value: f64, half: f64) -> Interval {
@@ -136,6 +136,7 @@ fn touched(label: &str, rounds: usize, batch: u64) -> Touched {
         clusters_per_round: names.iter().map(clusters).collect(),
         average_reward: names.iter().map(reward).collect(),
         oracle_per_round: 47.6,
+        paired: Vec::new(),
     }
 }
 
@@ -271,7 +272,9 @@ fn promotions() -> Promotions {
             ratings: 1_200_345,
             features: "svd".to_owned(),
             d: 51,
-            splits: 5,
+            tuning_splits: 5,
+            fresh_splits: 10,
+            disjoint_splits: true,
             sampling: "distinct".to_owned(),
         },
         promotions: 10,
@@ -302,6 +305,7 @@ fn verdict(claim: &str, outcome: Outcome) -> Verdict {
         rule: "holds if the 95% interval of the paired difference lies above 0 at every angle of at least π/4"
             .to_owned(),
         outcome,
+        basis: Basis::Paper,
         numbers: "Sample numbers only: +142.8 (137.1 to 148.5) at π/2, +101.2 (95.0 to 107.4) at π/4.".to_owned(),
     }
 }

@@ -3,9 +3,7 @@
 //! The decision to know: one panel per protocol over the same axes, fresh trials first, so that what a choice of
 //! parameters on the evaluated trials is worth can be seen by comparing the two.
 
-use super::{
-    Figure, TITLES, Z95, angle_label, both, paired, series_of, trials, tuned, under, with_error, with_interval,
-};
+use super::{Figure, TITLES, angle_label, both, paired, series_of, trials, tuned, under, with_error, with_interval};
 use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{
     Axis, Ink, LinePanel, Point, Scale, Scene, Series, Tick, WIDE, escape, grid, number, percent, range,
@@ -97,7 +95,8 @@ fn lines(angles: &[Angle], protocol: Protocol) -> Vec<Series> {
             if let Some(tuned) = tuned(comparison, name) {
                 let reward = tuned.cumulative_reward;
                 let tip = format!("{}, {}: {}", series.label, angle_label(&angle.label), with_error(reward, 1));
-                series.points.push(Point { x: angle.angle, y: reward.mean, error: Z95 * reward.se, tip });
+                let error = reward.margin.unwrap_or(0.0);
+                series.points.push(Point { x: angle.angle, y: reward.mean, error, tip });
             }
         }
         all.push(series);

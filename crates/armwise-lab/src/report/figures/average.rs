@@ -92,7 +92,7 @@ fn scene(promotions: &Promotions, studies: &[&AverageReward], width: f64) -> Sce
 
 fn caption(promotions: &Promotions, studies: &[&AverageReward]) -> String {
     let mut text = format!(
-        "Fresh trials. The value in round t is the sum of rewards of rounds 1 to t, divided by t; a round sends {} promotions to k customers each, and a reward is a rating in stars or 0. Bands are 95% intervals. <i>Independent</i>: a customer may get several promotions in a round, as the formula of S has it; <i>disjoint</i>: at most one, as the text has it. ",
+        "Fresh trials. The value in round t is the sum of rewards of rounds 1 to t, divided by t; a round sends {} promotions to k customers each, and a reward is a rating in stars or 0. Bands are 95% intervals, from the means of the draws of test movies where there are several. <i>Independent</i>: a customer may get several promotions in a round, as the formula of S has it; <i>disjoint</i>: at most one, as the text has it. ",
         promotions.promotions
     );
     for study in studies.iter().take(1) {

@@ -13,9 +13,6 @@ mod touched;
 use super::kit::{Anchor, Error, Ink, Point, Scene, Series, Text, compact, escape, look, number, wrap};
 use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Params, Protocol, Results, Tuned};
 
-/// The half width of a 95% confidence interval in standard errors.
-const Z95: f64 = 1.96;
-
 /// A figure, ready for the page and for files.
 #[derive(Debug, Clone)]
 pub(crate) struct Figure {
@@ -123,15 +120,20 @@ fn points_over_rounds(points: &[Mean], label: &str) -> Vec<Point> {
     let at = |(place, point): (usize, &Mean)| Point {
         x: (place + 1) as f64,
         y: point.mean,
-        error: Z95 * point.se,
+        error: point.margin.unwrap_or(0.0),
         tip: format!("{label}, round {}: {}", place + 1, with_error(*point, 2)),
     };
     points.iter().enumerate().map(at).collect()
 }
 
-/// `227.4 ± 5.5`: a mean with its 95% margin.
+/// `227.4 ± 5.5`: a mean with its 95% margin; `227.4 ± n/a` where a single unit has none.
 pub(crate) fn with_error(mean: Mean, decimals: usize) -> String {
-    format!("{} ± {}", number(mean.mean, decimals), number(Z95 * mean.se, decimals))
+    format!("{} ± {}", number(mean.mean, decimals), margin_of(mean, decimals))
+}
+
+/// A mean's 95% margin.
+pub(crate) fn margin_of(mean: Mean, decimals: usize) -> String {
+    mean.margin.map_or("n/a".to_owned(), |margin| number(margin, decimals))
 }
 
 /// `+142.8 (95% interval 137.1 to 148.5)`.

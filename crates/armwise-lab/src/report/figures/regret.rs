@@ -3,7 +3,7 @@
 //! The decision to know: a panel per algorithm with four lines on a logarithmic axis: the mean, the worst trial, the
 //! trivial bound that no algorithm can exceed, and the theorem's bound.
 
-use super::{Figure, TITLES, Z95, angle_of, both, title_of, trials, with_error};
+use super::{Figure, TITLES, angle_of, both, title_of, trials, with_error};
 use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{
     Axis, Error, Ink, LinePanel, Point, Scale, Scene, Series, Tick, WIDE, compact, escape, grid, number, significant,
@@ -107,14 +107,14 @@ fn lines(study: &RegretStudy, line: &RegretLine) -> Vec<Series> {
     let means: Vec<f64> = line.measured.iter().map(|mean| mean.mean).collect();
     measured.points = over(&means, "mean");
     for point in &mut measured.points {
-        let se = study
+        let margin = study
             .t
             .iter()
             .zip(&line.measured)
             .find(|(t, _)| (**t as f64 - point.x).abs() < 0.5)
-            .map_or(0.0, |at| at.1.se);
+            .and_then(|at| at.1.margin);
         // Kept above zero, which a logarithmic axis does not have.
-        point.error = (Z95 * se).min(point.y * 0.9);
+        point.error = margin.unwrap_or(0.0).min(point.y * 0.9);
     }
     vec![bound, trivial, worst, measured]
 }
@@ -156,9 +156,16 @@ fn caption(study: &RegretStudy) -> String {
     } else {
         write(&mut text, format_args!("The worst trial exceeds its bound at {over} of the points drawn."));
     }
-    if study.lines.iter().all(|line| line.bound.iter().zip(&study.trivial).all(|(bound, trivial)| bound > trivial)) {
-        text.push_str(
-            " All bounds lie above the trivial one in these rounds: at this size they are true but say nothing yet.",
+    let vacuous = study.lines.iter().filter(|line| line.vacuous(&study.trivial));
+    let vacuous: Vec<String> =
+        vacuous.map(|line| format!("{} ({})", title_of(&line.algorithm), line.theorem)).collect();
+    if !vacuous.is_empty() {
+        write(
+            &mut text,
+            format_args!(
+                " Vacuous at this size, at no point below the trivial bound, so that no trial could exceed it: {}.",
+                escape(&vacuous.join(", "))
+            ),
         );
     }
     text

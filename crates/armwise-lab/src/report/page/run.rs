@@ -32,7 +32,7 @@ pub(super) fn html(results: &Results) -> String {
     if results.clustered.is_none() {
         facts.push(("Clustered case", "not part of this run".to_owned()));
     }
-    facts.push(("Protocol “fresh”", "parameters chosen on tuning trials, evaluated on other trials; means with standard errors, differences paired by trial".to_owned()));
+    facts.push(("Protocol “fresh”", "parameters chosen on tuning trials, evaluated on other trials; 95% margins by Student’s t, differences paired by trial; where trials are spread over several draws of test movies, the means of the draws are the sample".to_owned()));
     facts.push(("Protocol “paper”", "the best average over the grid, on the very trials it was chosen on, as in the paper; this flatters algorithms with more settings".to_owned()));
     let mut out = "<dl class=\"facts\">\n".to_owned();
     for (term, fact) in facts {
@@ -116,15 +116,20 @@ fn promotion_facts(case: &Promotions) -> String {
     let readings: Vec<&str> = case.tables.iter().map(|table| table.reading.as_str()).collect();
     let comparisons = case.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.comparisons);
     format!(
-        "M = {}, d = {}, T = {}, k = {}, N = 100 k; readings {}; {} over {} draw{} of test movies; customers {}; grid {}",
+        "M = {}, d = {}, T = {}, k = {}, N = 100 k; readings {}; {}; draws of test movies: {} for tuning and the paper’s protocol, {} others for fresh trials, {}; customers {}; grid {}",
         case.promotions,
         case.data.d,
         case.rounds,
         ks.join(", "),
         readings.join(" and "),
         trials_of(comparisons),
-        case.data.splits,
-        if case.data.splits == 1 { "" } else { "s" },
+        case.data.tuning_splits,
+        case.data.fresh_splits,
+        if case.data.disjoint_splits {
+            "no movie in two of them"
+        } else {
+            "drawn independently where the band has too few movies, so some share movies"
+        },
         case.data.sampling,
         grid(&case.grid)
     )
@@ -170,6 +175,15 @@ fn names(results: &Results) -> String {
     Table { caption: caption.to_owned(), head: head.map(Cell::text).into(), rows: rows.collect() }.html("plain")
 }
 
+/// A word of a shell's command line.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-/+".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// The command.
 pub(super) fn again(results: &Results) -> String {
     let mut command = "cargo run --release -- reproduce".to_owned();
@@ -179,7 +193,10 @@ pub(super) fn again(results: &Results) -> String {
         _ => {}
     }
     if let Some(promotions) = results.promotions.as_ref().filter(|promotions| !promotions.data.generated) {
-        write(&mut command, format_args!(" --ratings {}", promotions.data.label));
+        write(&mut command, format_args!(" --ratings {}", quoted(&promotions.data.label)));
+    }
+    if let Some(promotions) = results.promotions.as_ref().filter(|promotions| promotions.data.features != "svd") {
+        write(&mut command, format_args!(" --features {}", quoted(&promotions.data.features)));
     }
     if results.run.scale == Scale::Quick {
         command.push_str(" --quick");

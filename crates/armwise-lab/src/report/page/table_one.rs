@@ -3,10 +3,10 @@
 //! The decision to know: the largest of the seven in a row is bold, as in the paper, and random choice and the oracle
 //! stand at the end as the scale of what can be earned. Ratios come with their intervals in a table of their own.
 
-use crate::report::figures::{data_label, title_of, trials, tuned, under};
+use crate::report::figures::{data_label, margin_of, title_of, trials, tuned, under};
 use crate::report::html::{Cell, Table, write};
 use crate::report::kit::{escape, number};
-use crate::results::{Comparison, Interval, Promotions, Protocol, Results, Table as Reading};
+use crate::results::{Comparison, Data, Interval, Promotions, Protocol, Results, Table as Reading};
 
 const SEVEN: [&str; 7] = ["greedy", "comblin-ucb", "comblin-ts", "c2ucb", "pc2ucb", "round-wise-ts", "arm-wise-ts"];
 
@@ -38,10 +38,21 @@ fn introduction(promotions: &Promotions) -> String {
         format!("Ours are on {}", escape(&data.label))
     };
     format!(
-        "Rewards are ratings in stars, summed over {} rounds. The paper’s are on MovieLens 20M, 5 trials, best of the grid. {source}, features {}: levels differ from the paper’s with the data, so compare orders and ratios. ± is the 95% margin. The largest of the seven is bold; random choice and the oracle give the scale.",
+        "Rewards are ratings in stars, summed over {} rounds. The paper’s are on MovieLens 20M, 5 trials, best of the grid. {source}, features {}: levels differ from the paper’s with the data, so compare orders and ratios. ± is the 95% margin by Student’s t, {}. The largest of the seven is bold; random choice and the oracle give the scale.",
         promotions.rounds,
-        escape(&data.features)
+        escape(&data.features),
+        units(data)
     )
+}
+
+/// What the intervals take for independent.
+fn units(data: &Data) -> String {
+    match data.fresh_splits {
+        0 | 1 => "from trials, all on one draw of test movies".to_owned(),
+        draws => {
+            format!("from the means of the draws of test movies ({draws} for fresh trials), not from single trials")
+        }
+    }
 }
 
 fn rewards(promotions: &Promotions, reading: &Reading) -> String {
@@ -113,7 +124,7 @@ fn ours(comparison: &Comparison) -> Vec<Cell> {
         let reward = tuned.cumulative_reward;
         let mean = escape(&number(reward.mean, 1));
         let mean = if reward.mean >= best { format!("<strong>{mean}</strong>") } else { mean };
-        Cell::html(format!("{mean}<small>±\u{202f}{}</small>", number(1.96 * reward.se, 1))).class("n")
+        Cell::html(format!("{mean}<small>±\u{202f}{}</small>", margin_of(reward, 1))).class("n")
     };
     let mut cells: Vec<Cell> = seven.into_iter().map(|one| one.map_or_else(none, |tuned| cell(tuned, best))).collect();
     cells.push(tuned(comparison, "random").map_or_else(none, |tuned| cell(tuned, f64::INFINITY)));
@@ -155,7 +166,7 @@ fn ratios(promotions: &Promotions) -> String {
     }
     let flag = if promotions.data.generated { " <strong class=\"flag\">Ours: generated ratings.</strong>" } else { "" };
     let caption = format!(
-        "Arm-wise over existing: ratios of cumulative rewards with 95% intervals from paired trials; bold where the interval does not contain 1. Intervals under the paper’s protocol do not know that the best of many settings was taken.{flag}"
+        "Arm-wise over existing: ratios of cumulative rewards with 95% intervals from pairs, of the means of the draws of test movies where there are several; bold where the interval does not contain 1. Intervals under the paper’s protocol do not know that the best of many settings was taken.{flag}"
     );
     Table { caption, head, rows }.html("plain")
 }

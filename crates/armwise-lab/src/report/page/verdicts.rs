@@ -4,7 +4,7 @@
 
 use crate::report::html::write;
 use crate::report::kit::escape;
-use crate::results::{Outcome, Results};
+use crate::results::{Basis, Outcome, Results};
 
 fn word(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
     match outcome {
@@ -14,20 +14,38 @@ fn word(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// One sentence for the top of the page.
+/// `Of 9 ..., 6 hold, 2 do not hold and 1 is not decided`, as markup; empty where there are none.
+fn counted(results: &Results, basis: Basis, what: &str) -> String {
+    let of = || results.verdicts.iter().filter(|verdict| verdict.basis == basis);
+    let say = |outcome: Outcome, one: &str, many: &str| {
+        let count = of().filter(|verdict| verdict.outcome == outcome).count();
+        format!("<strong>{count} {}</strong>", if count == 1 { one } else { many })
+    };
+    match of().count() {
+        0 => String::new(),
+        count => format!(
+            "Of {count} {what}, {}, {} and {} by this data. ",
+            say(Outcome::Holds, "holds", "hold"),
+            say(Outcome::DoesNotHold, "does not hold", "do not hold"),
+            say(Outcome::NotDecided, "is not decided", "are not decided")
+        ),
+    }
+}
+
+/// The counts for the top of the page: the paper's claims, and apart from them what was tried on generated ratings.
+/// Readings of our own do not count.
 pub(super) fn summary(results: &Results) -> String {
     if results.verdicts.is_empty() {
         return String::new();
     }
-    let say = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-    let count = |outcome: Outcome| results.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
-    format!(
-        "<p class=\"summary\"><a href=\"#verdicts\">Of {} claims of the paper, <strong>{}</strong>, <strong>{}</strong> and <strong>{}</strong> by this data.</a></p>\n",
-        results.verdicts.len(),
-        say(count(Outcome::Holds), "holds", "hold"),
-        say(count(Outcome::DoesNotHold), "does not hold", "do not hold"),
-        say(count(Outcome::NotDecided), "is not decided", "are not decided")
-    )
+    let paper = counted(results, Basis::Paper, "claims of the paper");
+    let generated = counted(
+        results,
+        Basis::Generated,
+        "more that were tried on generated ratings, which say nothing about the paper’s MovieLens numbers",
+    );
+    let text = paper + &generated;
+    format!("<p class=\"summary\"><a href=\"#verdicts\">{}</a></p>\n", text.trim_end())
 }
 
 /// The verdicts, one after the other.
@@ -38,10 +56,15 @@ pub(super) fn html(results: &Results) -> String {
     let mut out = "<ol class=\"verdicts\">\n".to_owned();
     for verdict in &results.verdicts {
         let (class, sign, name) = word(verdict.outcome);
+        let basis = match verdict.basis {
+            Basis::Paper => "",
+            Basis::Generated => " (generated ratings)",
+            Basis::Implied => " (our reading)",
+        };
         write(
             &mut out,
             format_args!(
-                "<li class=\"{class}\"><p class=\"outcome\"><span aria-hidden=\"true\">{sign}</span> {name}</p><div><p class=\"claim\">{} <cite>{}</cite></p><p>{}</p><p class=\"rule\">Rule: {}</p></div></li>\n",
+                "<li class=\"{class}\"><p class=\"outcome\"><span aria-hidden=\"true\">{sign}</span> {name}{basis}</p><div><p class=\"claim\">{} <cite>{}</cite></p><p>{}</p><p class=\"rule\">Rule: {}</p></div></li>\n",
                 escape(&verdict.claim),
                 escape(&verdict.place),
                 escape(&verdict.numbers),
