@@ -32,7 +32,7 @@ exactness: .venv/ready
 	$(PYTHON) bench/assignment.py --quick
 	$(PYTHON) bench/budget.py --quick
 
-# The side-by-side tables; an hour or so, most of it the other solvers'. Wants an idle machine.
+# The side-by-side tables; slow, most of it the other solvers' time. Wants an idle machine.
 bench: .venv/ready
 	$(CARGO) run $(FLAGS) -p armwise --example top_k_speed
 	$(PYTHON) bench/assignment.py

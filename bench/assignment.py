@@ -5,7 +5,7 @@ a file, so every solver sees the same integers and objectives must agree to the 
 everything included; the others solve-only, with the model built beforehand. `ratio` is of medians;
 `least` is our fastest run, which tells how busy the machine was.
 
-    bench/assignment.py            all sizes (the largest needs about 12 GB and several minutes)
+    bench/assignment.py            all sizes (the largest need much memory and some minutes)
     bench/assignment.py --quick    under a minute: small sizes, and exactness on random instances
 """
 import argparse
