@@ -221,6 +221,11 @@ impl Selection {
     #[must_use]
     pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
+        Self::in_order(arms, scores)
+    }
+
+    /// An optimal selection of these arms, which are in order.
+    fn in_order(arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         let objective = arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
         Self {
             arms,

@@ -3,53 +3,72 @@
 //! The decision to know: "nobody" is node M with price 0, so leaving a block, entering one and changing blocks are
 //! all moves between two nodes.
 
-/// The best blocks of a row at given prices, and its cheapest move away from them.
+use super::offers::Row;
+
+/// The cheapest move of a row away from its best blocks at given prices.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Move {
     /// The node that is left: a block, or M for nobody.
-    pub(super) from: usize,
+    pub(super) from: u32,
     /// The node that is entered.
-    pub(super) to: usize,
+    pub(super) to: u32,
     /// What the row loses by it.
     pub(super) loss: f64,
 }
 
-/// Takes the up to `per_row` best blocks with a surplus above zero, calling `take` for each.
+/// Takes the up to `per_row` best blocks with a surplus above zero, calling `take` with the place in the row and the
+/// block of each. There is one price for each block.
+#[inline]
 pub(super) fn choose(
-    scores: &[f64],
+    row: Row<'_>,
     prices: &[f64],
     per_row: usize,
     buffer: &mut Vec<(f64, usize)>,
-    mut take: impl FnMut(usize),
+    mut take: impl FnMut(usize, usize),
 ) -> Move {
-    let nobody = scores.len();
+    let nobody = prices.len() as u32;
     if per_row == 1 {
+        let none = usize::MAX;
         let (mut best, mut second) = ((0.0, nobody), (f64::NEG_INFINITY, nobody));
+        let mut place = none;
         // Selects instead of branches: which block is best is as good as random.
-        for (block, (score, price)) in scores.iter().zip(prices).enumerate() {
-            let surplus = score - price;
+        for (index, (block, surplus)) in row.surpluses(prices).enumerate() {
+            let block = block as u32;
             let (first, next) = (surplus > best.0, surplus > second.0);
             second.1 = select(first, best.1, select(next, block, second.1));
             let lower = if surplus < best.0 { surplus } else { best.0 };
             second.0 = if lower > second.0 { lower } else { second.0 };
             best.1 = select(first, block, best.1);
             best.0 = if first { surplus } else { best.0 };
+            place = select(first, index, place);
         }
-        if best.1 < nobody {
-            take(best.1);
+        if place != none {
+            take(place, best.1 as usize);
         }
         return Move { from: best.1, to: second.1, loss: best.0 - second.0 };
     }
+    choose_several(row, prices, per_row, buffer, take)
+}
+
+fn choose_several(
+    row: Row<'_>,
+    prices: &[f64],
+    per_row: usize,
+    buffer: &mut Vec<(f64, usize)>,
+    mut take: impl FnMut(usize, usize),
+) -> Move {
+    let nobody = prices.len() as u32;
     buffer.clear();
-    buffer.extend(scores.iter().zip(prices).enumerate().map(|(block, (score, price))| (score - price, block)));
+    buffer.extend(row.surpluses(prices).enumerate().map(|(place, (_, surplus))| (surplus, place)));
     if per_row < buffer.len() {
         buffer.select_nth_unstable_by(per_row - 1, |a, b| b.0.total_cmp(&a.0));
     }
     let (mut lowest, mut next) = ((f64::INFINITY, nobody), (f64::NEG_INFINITY, nobody));
     let mut count = 0;
-    for (place, &(surplus, block)) in buffer.iter().enumerate() {
-        if place < per_row && surplus > 0.0 {
-            take(block);
+    for (index, &(surplus, place)) in buffer.iter().enumerate() {
+        let block = row.blocks[place];
+        if index < per_row && surplus > 0.0 {
+            take(place, block as usize);
             count += 1;
             if surplus < lowest.0 {
                 lowest = (surplus, block);
@@ -67,7 +86,7 @@ fn select<T: Copy>(condition: bool, yes: T, no: T) -> T {
 }
 
 /// The cheapest move of a row whose lowest taken block and best other block are these.
-fn cheapest(lowest: (f64, usize), next: (f64, usize), spare: bool, nobody: usize) -> Move {
+fn cheapest(lowest: (f64, u32), next: (f64, u32), spare: bool, nobody: u32) -> Move {
     let leave = Move { from: lowest.1, to: nobody, loss: lowest.0 };
     let enter = if spare {
         Move { from: nobody, to: next.1, loss: -next.0 }
@@ -78,10 +97,10 @@ fn cheapest(lowest: (f64, usize), next: (f64, usize), spare: bool, nobody: usize
 }
 
 /// What a row loses at least by any change of the blocks it holds; negative if they are not its best.
-pub(super) fn slack(scores: &[f64], prices: &[f64], taken: &[bool], spare: bool) -> f64 {
+#[inline]
+pub(super) fn slack(row: Row<'_>, prices: &[f64], taken: &[bool], spare: bool) -> f64 {
     let (mut lowest, mut next) = (f64::INFINITY, f64::NEG_INFINITY);
-    for ((score, price), &taken) in scores.iter().zip(prices).zip(taken) {
-        let surplus = score - price;
+    for ((_, surplus), &taken) in row.surpluses(prices).zip(taken) {
         let (held, free) = if taken { (surplus, f64::NEG_INFINITY) } else { (f64::INFINITY, surplus) };
         lowest = if held < lowest { held } else { lowest };
         next = if free > next { free } else { next };

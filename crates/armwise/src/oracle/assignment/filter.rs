@@ -1,13 +1,14 @@
-//! Which rows can matter at all: prices from a sample, then one scan of the scores.
+//! Which pairs can matter at all: prices from a sample, then one scan of the scores.
 //!
-//! The decision to know: the sample only saves work. A row is left out if every score of it is below the floor of
-//! its block, and the solver accepts the result only where its final prices are at or above the floors, so that
-//! every row left out is proven to be out; otherwise the floors are lowered and the scan is repeated.
+//! The decision to know: the sample only saves work. A pair is left out if its score is below the floor of its
+//! block, and the solver accepts the result only where its final prices are at or above the floors, so that every
+//! pair left out is proven to be out; otherwise the floors are lowered and the scan is repeated.
 
 #![allow(clippy::inline_always, reason = "compiled for the vectors of this machine only where inlined")]
 
 use super::grid::Scale;
 use super::newton::{Target, greedy, newton};
+use super::offers::Offers;
 use super::quota::Slots;
 use crate::Error;
 use crate::oracle::Scores;
@@ -16,16 +17,16 @@ use crate::oracle::Scores;
 const COARSEST: usize = 640;
 /// A sample has one row out of so many of the next larger one.
 const GROUP: usize = 8;
-/// Rows, and lanes of a vector, that are tested together in the scan.
-const LANES: usize = 4;
+/// A sample takes so many rows in a row, which memory likes.
+const RUN: usize = 8;
 
 /// The rows that were kept, with their scores brought below 1.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// Row numbers among the scores, ascending.
     pub(super) rows: Vec<usize>,
-    /// Their scores, row-major.
-    pub(super) scores: Vec<f64>,
+    /// Their pairs at or above the floors.
+    pub(super) offers: Offers,
     /// The power of two by which they were divided.
     pub(super) scale: Scale,
     /// The largest score.
@@ -52,127 +53,187 @@ pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estim
         return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices: None };
     }
     let (mut floors, sample) = sample(values, slots, per_row, GROUP);
-    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, 1.0 / GROUP as f64)).collect();
+    let share = sampled(values.len() / slots.len(), GROUP).1;
+    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
     let mut prices = floors.clone();
     newton(&sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     floors.iter_mut().filter(|floor| !floor.is_finite()).for_each(|floor| *floor = f64::NEG_INFINITY);
     Estimate { floors, prices: Some(prices) }
 }
 
+/// How many runs of rows a sample has, and which share of all rows they are.
+fn sampled(rows: usize, group: usize) -> (usize, f64) {
+    let runs = rows / (group * RUN);
+    (runs, (runs * RUN) as f64 / rows as f64)
+}
+
 /// Whether one row of each group makes a sample that is large enough, and larger than what it must fill.
 fn worth_sampling(rows: usize, slots: &[Slots], per_row: usize, group: usize) -> bool {
-    let sample = rows / group;
-    let wanted: f64 = slots.iter().map(|slots| Target::raised(slots, 1.0 / group as f64).most()).sum();
-    sample >= COARSEST / GROUP && wanted < 0.6 * (sample * per_row) as f64
+    let (runs, share) = sampled(rows, group);
+    let wanted: f64 = slots.iter().map(|slots| Target::raised(slots, share).most()).sum();
+    runs * RUN >= COARSEST / GROUP && wanted < 0.6 * (runs * RUN * per_row) as f64
 }
 
 /// First prices for kept rows without an estimate.
 pub(super) fn start(kept: &Kept, slots: &[Slots], per_row: usize) -> Vec<f64> {
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
-    greedy(&kept.scores, per_row, &targets)
+    greedy(&kept.offers, per_row, &targets)
 }
 
-/// Too low prices from one row of each group, and the scores of these rows as far as they matter, which prices from
+/// Too low prices from one row of each group, and the pairs of these rows as far as they matter, which prices from
 /// a smaller sample decide in turn.
-fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec<f64>, Vec<f64>) {
+fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec<f64>, Offers) {
     let blocks = slots.len();
     let rows = values.len() / blocks;
-    let count = rows / group;
-    let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, 1.0 / group as f64)).collect();
+    let (runs, share) = sampled(rows, group);
+    let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, share)).collect();
     let coarse =
         worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP).0);
-    let mut scores = Vec::new();
-    for index in 0..count {
-        // A fixed scattering of the rows, so that no period in the data meets a period of the sample.
-        let row = index * group + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % group;
-        let row = &values[row * blocks..(row + 1) * blocks];
-        let keep = coarse.as_ref().is_none_or(|floors| row.iter().zip(floors).any(|(score, floor)| score >= floor));
-        if keep {
-            scores.extend_from_slice(row);
-        }
+    let floors = coarse.as_ref().map_or_else(|| vec![f64::MIN; blocks], |floors| finite(floors));
+    let mut offers = Offers::default();
+    for index in 0..runs {
+        let run = run(index, group);
+        let run = &values[run * RUN * blocks..(run + 1) * RUN * blocks];
+        run.chunks_exact(blocks).for_each(|row| _ = offers.push(row, &floors));
     }
-    let mut prices = coarse.unwrap_or_else(|| greedy(&scores, per_row, &targets));
-    newton(&scores, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
-    (prices, scores)
+    let mut prices = coarse.unwrap_or_else(|| greedy(&offers, per_row, &targets));
+    newton(&offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    (prices, offers)
 }
 
-/// Keeps the rows with a score at or above the floor of its block, and checks all scores on the way.
+/// Which run stands for a group of runs: a fixed scattering, so that no period in the data meets a period of the
+/// sample.
+fn run(index: usize, group: usize) -> usize {
+    index * group + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % group
+}
+
+/// Floors that no forbidden pair reaches.
+fn finite(floors: &[f64]) -> Vec<f64> {
+    floors.iter().map(|floor| floor.max(f64::MIN)).collect()
+}
+
+/// Keeps the pairs with a score at or above the floor of the block, and checks all scores on the way.
 pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
-    let (values, blocks) = (scores.values(), floors.len());
-    let mut scan = Scan { bad: [0; LANES], rows: Vec::new() };
-    pulp::Arch::new().dispatch(Run { scan: &mut scan, values, floors });
-    if scan.bad.iter().any(|&bad| bad != 0) {
+    let values = scores.values();
+    let mut scan = Scan { values, floors: &finite(floors), rows: Vec::new(), offers: Offers::default() };
+    let fine = pulp::Arch::new().dispatch(&mut scan);
+    let Scan { rows, mut offers, .. } = scan;
+    if !fine {
         let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
         let place = values.iter().position(bad).expect("a bad score was seen");
         return Err(scores.not_finite(scores.pick(place)));
     }
-    let mut kept = Vec::with_capacity(scan.rows.len() * blocks);
-    for &row in &scan.rows {
-        kept.extend_from_slice(&values[row * blocks..(row + 1) * blocks]);
-    }
-    let finite = || kept.iter().filter(|score| score.is_finite());
-    let largest = finite().fold(0.0, |largest: f64, score| largest.max(score.abs()));
-    let best = finite().fold(f64::NEG_INFINITY, |best: f64, &score| best.max(score));
+    let kept = offers.scores();
+    let (least, best) = range(kept);
+    let largest = best.max(-least).max(0.0);
     let penalty = -PENALTY * largest;
-    let drowns = best < -penalty && finite().any(|&score| score >= penalty && score != 0.0);
+    let drowns = best < -penalty && kept.iter().any(|&score| score >= penalty && score != 0.0);
     let scale = Scale::new(largest);
-    kept.iter_mut().for_each(|score| *score = scale.down(*score));
-    Ok(Kept { rows: scan.rows, scores: kept, scale, best, penalty: drowns.then_some(penalty) })
+    offers.scores_mut().iter_mut().for_each(|score| *score = scale.down(*score));
+    Ok(Kept { rows, offers, scale, best, penalty: drowns.then_some(penalty) })
 }
 
-/// What one pass over the scores finds; in lanes, which the compiler turns into vectors.
-struct Scan {
-    /// Not zero if a score was NaN or +infinity.
-    bad: [u64; LANES],
-    rows: Vec<usize>,
+/// The smallest and the largest of these numbers; infinite without any.
+fn range(scores: &[f64]) -> (f64, f64) {
+    const LANES: usize = 8;
+    let (mut least, mut most) = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    for chunk in chunks.iter().copied().chain(rest.iter().map(|&score| [score; LANES])) {
+        for lane in 0..LANES {
+            least[lane] = if chunk[lane] < least[lane] { chunk[lane] } else { least[lane] };
+            most[lane] = if chunk[lane] > most[lane] { chunk[lane] } else { most[lane] };
+        }
+    }
+    (least.into_iter().fold(f64::INFINITY, f64::min), most.into_iter().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// A scan to be compiled for the widest vectors of the machine; a closure might not be inlined there.
-struct Run<'a> {
-    scan: &'a mut Scan,
+/// What one pass over the scores finds, with the widest vectors of the machine.
+struct Scan<'a> {
     values: &'a [f64],
     floors: &'a [f64],
+    rows: Vec<usize>,
+    offers: Offers,
 }
 
-impl pulp::NullaryFnOnce for Run<'_> {
-    type Output = ();
+impl pulp::WithSimd for &mut Scan<'_> {
+    /// Whether all scores are finite or -infinity.
+    type Output = bool;
 
     #[inline(always)]
-    fn call(self) {
-        self.scan.run(self.values, self.floors);
+    fn with_simd<S: pulp::Simd>(self, simd: S) -> bool {
+        // As many rows as lanes are tested together: a whole number of vectors, whatever the number of blocks.
+        let (rows, blocks) = (S::F64_LANES, self.floors.len());
+        let tile: Vec<f64> = self.floors.iter().copied().cycle().take(rows * blocks).collect();
+        let (tiles, _) = S::as_simd_f64s(&tile);
+        let infinity = simd.splat_f64s(f64::INFINITY);
+        let mut bad = simd.less_than_f64s(infinity, infinity);
+        let none = bad;
+        let mut groups = self.values.chunks_exact(rows * blocks);
+        for (index, group) in groups.by_ref().enumerate() {
+            let mut any = none;
+            for (&scores, &floors) in S::as_simd_f64s(group).0.iter().zip(tiles) {
+                any = simd.or_m64s(any, simd.greater_than_or_equal_f64s(scores, floors));
+                // What is not below infinity is infinite or NaN.
+                let fine = simd.less_than_f64s(scores, infinity);
+                bad = simd.or_m64s(bad, simd.not_m64s(fine));
+            }
+            if simd.first_true_m64s(any) < rows {
+                self.take(index * rows, group);
+            }
+        }
+        let rest = groups.remainder();
+        self.take((self.values.len() - rest.len()) / blocks, rest);
+        simd.first_true_m64s(bad) == rows && rest.iter().all(|score| *score < f64::INFINITY)
     }
 }
 
-impl Scan {
+impl Scan<'_> {
     #[inline(always)]
-    fn run(&mut self, values: &[f64], floors: &[f64]) {
-        let blocks = floors.len();
-        let tile: Vec<f64> = floors.iter().copied().cycle().take(LANES * blocks).collect();
-        let (tiles, _) = tile.as_chunks::<LANES>();
-        for (index, group) in values.chunks(LANES * blocks).enumerate() {
-            let mut any = [0; LANES];
-            let (chunks, rest) = group.as_chunks::<LANES>();
-            for (scores, floors) in chunks.iter().zip(tiles) {
-                self.test(scores, floors, &mut any);
-            }
-            for (&score, &floor) in rest.iter().zip(&tile[chunks.len() * LANES..]) {
-                self.test(&[score; LANES], &[floor; LANES], &mut any);
-            }
-            if any != [0; LANES] {
-                let above = |row: &[f64]| row.iter().zip(floors).any(|(score, floor)| score >= floor);
-                let rows = group.chunks_exact(blocks).zip(index * LANES..);
-                self.rows.extend(rows.filter(|(row, _)| above(row)).map(|(_, row)| row));
+    fn take(&mut self, first: usize, rows: &[f64]) {
+        for (row, number) in rows.chunks_exact(self.floors.len()).zip(first..) {
+            if self.offers.push(row, self.floors) {
+                self.rows.push(number);
             }
         }
     }
+}
 
-    #[inline(always)]
-    #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
-    fn test(&mut self, scores: &[f64; LANES], floors: &[f64; LANES], any: &mut [u64; LANES]) {
-        for lane in 0..LANES {
-            let score = scores[lane];
-            any[lane] |= u64::from(score >= floors[lane]);
-            self.bad[lane] |= u64::from(!(score < f64::INFINITY));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arms, Assignment, Oracle, Round, Stream, Ties};
+
+    /// The rows that are looked at first are the best or the worst of all; the answer must be that of the same rows
+    /// in another order, where the sample is fair.
+    #[test]
+    fn a_sample_that_misleads_is_found_out() {
+        let (rows, blocks) = (6_400, 3);
+        let round = Round::new(5, 1);
+        for (boost, quota) in [(10.0, 500), (10.0, 40), (-10.0, 500), (-10.0, 40)] {
+            let mut extra = vec![0.0; rows];
+            for index in 0..sampled(rows, GROUP).0 {
+                let first = run(index, GROUP) * RUN;
+                extra[first..first + RUN].fill(boost);
+            }
+            let noise = |place: usize| round.draws((place % blocks) as u32, Stream(7)).normal((place / blocks) as u64);
+            let values: Vec<f64> = (0..rows * blocks).map(|place| extra[place / blocks] + noise(place)).collect();
+            let solve = |order: &[u64]| {
+                let values: Vec<f64> = order
+                    .iter()
+                    .flat_map(|&id| &values[id as usize * blocks..(id as usize + 1) * blocks])
+                    .copied()
+                    .collect();
+                let features = vec![0.0; rows];
+                let arms = Arms::new(&features, 1)?.with_ids(order)?;
+                let scores = Scores::new(&values, blocks, arms, Ties::ById, round)?;
+                let best = Assignment::new(vec![quota; blocks]).argmax(&scores)?;
+                let arms: Vec<(u64, usize)> = best.arms.iter().map(|arm| (order[arm.row], arm.block)).collect();
+                Ok::<_, Error>((arms, best.prices))
+            };
+            let straight: Vec<u64> = (0..rows as u64).collect();
+            let mut shuffled = straight.clone();
+            shuffled.sort_unstable_by_key(|&id| round.draws(0, Stream(8)).bits(id));
+            assert_eq!(solve(&straight).unwrap(), solve(&shuffled).unwrap(), "boost {boost}, quota {quota}");
         }
     }
 }

@@ -106,11 +106,12 @@ impl<'a> Flow<'a> {
         self.sizes[class] > 1
     }
 
-    /// Takes a class of rows with these values into the solver, at its best blocks for the current prices.
-    pub(super) fn add(&mut self, values: impl Iterator<Item = i128>, size: usize) {
+    /// Takes a class of rows with these blocks and values into the solver, at its best blocks for the current prices.
+    pub(super) fn add(&mut self, values: impl Iterator<Item = (usize, i128)>, size: usize) {
         let blocks = self.nobody();
         let class = self.sizes.len();
-        self.values.extend(values);
+        self.values.resize((class + 1) * blocks, FORBIDDEN);
+        values.for_each(|(block, value)| self.values[class * blocks + block] = value);
         let mut order: Vec<(i128, usize)> = (self.values[class * blocks..].iter().zip(&self.prices).enumerate())
             .filter(|(_, (value, price))| *value > *price && **value != FORBIDDEN)
             .map(|(block, (value, price))| (value - price, block))

@@ -41,7 +41,7 @@ impl Grid {
     /// The value of choosing an arm with this score.
     #[inline]
     pub(super) fn value(&self, score: f64) -> i128 {
-        if score == f64::NEG_INFINITY { FORBIDDEN } else { self.price(score) - 1 }
+        self.price(score) - 1
     }
 
     /// A price in scores as a price in values.

@@ -2,7 +2,7 @@
 //!
 //! The decision to know: everything follows from prices, one per promotion. At given prices every customer takes
 //! what is best for it; at the right prices this fills the quotas, and then no other super arm is better. The files
-//! are the steps: [`filter`] leaves out rows that cannot matter, [`newton`] finds nearly the right prices, [`flow`]
+//! are the steps: [`filter`] leaves out pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`]
 //! mends the rest exactly on an integer [`grid`], [`solve`] proves it, [`ties`] picks one optimum among equals, and
 //! [`hall`] explains quotas that cannot be met.
 
@@ -12,6 +12,7 @@ mod flow;
 mod grid;
 mod hall;
 mod newton;
+mod offers;
 mod quota;
 mod solve;
 mod ties;
@@ -143,7 +144,7 @@ impl Assignment {
             };
             let mut solution = solve::solve(&kept, &slots, per_row, &grid, first);
             let prices = &solution.flow.prices;
-            // A row left out has only values below the floors, so prices at or above them keep it out.
+            // Pairs left out have values below the floors, so prices at or above them keep them out.
             let low = |block: usize| {
                 let floor = kept.scale.down(floors[block]);
                 floor > f64::NEG_INFINITY && (!solution.reached[block] || prices[block] < grid.price(floor))
@@ -162,7 +163,7 @@ impl Assignment {
                 start = Some(found);
                 continue;
             }
-            ties::settle(&mut solution, &slots, per_row, grid.bonus, scores, &kept.rows);
+            ties::settle(&mut solution, &kept, &slots, per_row, grid.bonus, scores);
             let worth = (0..blocks)
                 .map(|block| match solution.flow.prices[block] {
                     _ if !solution.reached[block] => (false, 0.0),
@@ -237,7 +238,7 @@ impl Oracle for Assignment {
             return Err(Error::Infeasible(hall::explain(scores, filling.per_row, &needs, &chosen)));
         }
         let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
-        Ok(Selection { prices, missing, ..Selection::optimal(filling.arms, scores) })
+        Ok(Selection { prices, missing, ..Selection::in_order(filling.arms, scores) })
     }
 
     /// The rows of the part's own best filling, at most the sum of the quotas.

@@ -5,6 +5,7 @@
 //! exact: the solver repairs what is left, and it proves the result.
 
 use super::choice::{Move, choose};
+use super::offers::Offers;
 use super::quota::Slots;
 
 /// The most demand evaluations; far more than random scores need (about 6).
@@ -63,23 +64,22 @@ impl Target {
 }
 
 /// First prices: the worst score that each block still gets when all pairs are served in order of score.
-pub(super) fn greedy(scores: &[f64], per_row: usize, targets: &[Target]) -> Vec<f64> {
-    let blocks = targets.len();
-    let mut places: Vec<usize> = (0..scores.len()).filter(|&place| scores[place] > f64::NEG_INFINITY).collect();
-    places.sort_unstable_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-    let mut used = vec![0; scores.len() / blocks];
-    let mut count = vec![0.0; blocks];
-    let lowest = places.last().map_or(0.0, |&place| scores[place]);
+pub(super) fn greedy(offers: &Offers, per_row: usize, targets: &[Target]) -> Vec<f64> {
+    let pairs = offers.rows().zip(0u32..).flat_map(|(row, number)| row.pairs().map(move |pair| (number, pair)));
+    let mut pairs: Vec<(u32, (usize, f64))> = pairs.collect();
+    pairs.sort_unstable_by(|(_, a), (_, b)| b.1.total_cmp(&a.1));
+    let mut used = vec![0; offers.len()];
+    let mut count = vec![0.0; targets.len()];
+    let lowest = pairs.last().map_or(0.0, |&(_, (_, score))| score);
     let mut prices: Vec<f64> = targets.iter().map(|target| if target.min > 0.0 { lowest } else { 0.0 }).collect();
-    for place in places {
-        let (row, block) = (place / blocks, place % blocks);
-        let target = targets[block];
-        let wanted = count[block] < if scores[place] > 0.0 { target.max } else { target.min };
-        if wanted && used[row] < per_row {
-            used[row] += 1;
+    for (row, (block, score)) in pairs {
+        let (target, used) = (targets[block], &mut used[row as usize]);
+        let wanted = count[block] < if score > 0.0 { target.max } else { target.min };
+        if wanted && *used < per_row {
+            *used += 1;
             count[block] += 1.0;
-            if count[block] >= target.max || (count[block] >= target.min && scores[place] <= 0.0) {
-                prices[block] = scores[place];
+            if count[block] >= target.max || (count[block] >= target.min && score <= 0.0) {
+                prices[block] = score;
             }
         }
     }
@@ -87,9 +87,9 @@ pub(super) fn greedy(scores: &[f64], per_row: usize, targets: &[Target]) -> Vec<
 }
 
 /// Improves `prices` until the imbalance is at the goal or no longer falls; returns the imbalance.
-pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], goal: f64, prices: &mut Vec<f64>) -> f64 {
+pub(super) fn newton(offers: &Offers, per_row: usize, targets: &[Target], goal: f64, prices: &mut Vec<f64>) -> f64 {
     let blocks = targets.len();
-    let mut moves: Vec<Move> = Vec::with_capacity(scores.len() / blocks);
+    let mut moves: Vec<Move> = Vec::with_capacity(offers.len());
     let (mut losses, mut buffer) = (Vec::new(), Vec::new());
     let mut at = prices.clone();
     let mut step = vec![0.0; blocks];
@@ -97,9 +97,7 @@ pub(super) fn newton(scores: &[f64], per_row: usize, targets: &[Target], goal: f
     for _ in 0..EVALUATIONS {
         let mut demand = vec![0.0; blocks];
         moves.clear();
-        for row in scores.chunks_exact(blocks) {
-            moves.push(choose(row, &at, per_row, &mut buffer, |block| demand[block] += 1.0));
-        }
+        moves.extend(offers.rows().map(|row| choose(row, &at, per_row, &mut buffer, |_, block| demand[block] += 1.0)));
         let excess: Vec<f64> = (0..blocks).map(|block| targets[block].excess(demand[block], at[block])).collect();
         let imbalance: f64 = excess.iter().map(|excess| excess.abs()).sum();
         if imbalance < least {
@@ -146,7 +144,8 @@ fn newton_step(moves: &[Move], width: f64, excess: &[f64]) -> Vec<f64> {
     let blocks = excess.len();
     let mut laplacian = vec![0.0; blocks * blocks];
     for step in moves.iter().filter(|step| step.loss <= width) {
-        for (a, b) in [(step.from, step.to), (step.to, step.from)] {
+        let (from, to) = (step.from as usize, step.to as usize);
+        for (a, b) in [(from, to), (to, from)] {
             if a < blocks {
                 laplacian[a * blocks + a] += 0.5;
                 if b < blocks {

@@ -10,6 +10,7 @@ use super::filter::Kept;
 use super::flow::Flow;
 use super::grid::Grid;
 use super::newton::{Target, newton};
+use super::offers::{Offers, Row};
 use super::quota::Slots;
 use crate::oracle::{Pick, Scores};
 use std::collections::HashMap;
@@ -21,39 +22,46 @@ pub(super) struct Solution<'a> {
     pub(super) near: Vec<(usize, usize)>,
     /// The exact state of those rows, and the prices.
     pub(super) flow: Flow<'a>,
-    /// Of each kept row, which blocks it has.
+    /// Of each kept pair, whether it is chosen.
     pub(super) taken: Vec<bool>,
     /// Whether one more unit could be brought to the block from anywhere.
     pub(super) reached: Vec<bool>,
 }
 
 impl Solution<'_> {
-    /// The chosen arms in the order of a selection, sorted here because the kept scores lie close together.
+    /// The chosen arms in the order of a selection.
     pub(super) fn arms(&self, kept: &Kept, scores: &Scores<'_>) -> Vec<Pick> {
-        let blocks = self.flow.open.len();
-        let mut chosen: Vec<Vec<(f64, usize)>> = vec![Vec::new(); blocks];
-        for (place, _) in self.taken.iter().enumerate().filter(|(_, taken)| **taken) {
-            chosen[place % blocks].push((kept.scores[place] + 0.0, kept.rows[place / blocks]));
+        let mut chosen: Vec<Vec<u128>> = vec![Vec::new(); self.flow.open.len()];
+        let mut taken = self.taken.iter();
+        for (offers, &row) in kept.offers.rows().zip(&kept.rows) {
+            for ((block, score), _) in offers.pairs().zip(&mut taken).filter(|(_, taken)| **taken) {
+                chosen[block].push(u128::from(descending(score + 0.0)) << 64 | row as u128);
+            }
         }
         let mut arms = Vec::with_capacity(chosen.iter().map(Vec::len).sum());
         for (block, mut rows) in chosen.into_iter().enumerate() {
-            let tied = |a: usize, b: usize| scores.rank(Pick { row: a, block }, Pick { row: b, block });
-            rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| tied(a.1, b.1)));
-            arms.extend(rows.into_iter().map(|(_, row)| Pick { row, block }));
+            rows.sort_unstable();
+            for equal in rows.chunk_by(|a, b| a >> 64 == b >> 64) {
+                let first = arms.len();
+                arms.extend(equal.iter().map(|&row| Pick { row: row as u64 as usize, block }));
+                if equal.len() > 1 {
+                    arms[first..].sort_unstable_by(|&a, &b| scores.rank(a, b));
+                }
+            }
         }
         arms
     }
 
     /// Hands the blocks of each class to its rows.
-    fn share_out(&mut self) {
+    fn share_out(&mut self, offers: &Offers) {
         let blocks = self.flow.open.len();
         let mut left = self.flow.held.clone();
         for &(row, class) in &self.near {
             let mut room = 1i64;
-            for block in 0..blocks {
-                let left = &mut left[class * blocks + block];
+            for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
+                let left = &mut left[class * blocks + block as usize];
                 let take = *left > 0 && (room > 0 || !self.flow.is_shared(class));
-                self.taken[row * blocks + block] = take;
+                self.taken[place] = take;
                 if take {
                     *left -= 1;
                     room -= 1;
@@ -61,6 +69,12 @@ impl Solution<'_> {
             }
         }
     }
+}
+
+/// An integer that is the smaller the larger the score is, in the order of `total_cmp`.
+fn descending(score: f64) -> u64 {
+    let bits = score.to_bits();
+    if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits }
 }
 
 /// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1).
@@ -79,21 +93,22 @@ pub(super) fn solve<'a>(
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
     // Where one more evaluation of all rows costs about as much as mending what is left by paths.
     let goal = kept.rows.len() as f64 / (200 + 6 * blocks) as f64 + 0.5 * blocks as f64;
-    let imbalance = newton(&kept.scores, per_row, &targets, goal, &mut start);
+    let imbalance = newton(&kept.offers, per_row, &targets, goal, &mut start);
     start = start.into_iter().map(within).collect();
 
-    let mut taken = vec![false; kept.scores.len()];
+    let mut taken = vec![false; kept.offers.pairs()];
     let mut filled = vec![0; blocks];
-    let mut buffer = Vec::new();
-    let mut losses: Vec<f64> = (kept.scores.chunks_exact(blocks).zip(taken.chunks_exact_mut(blocks)))
-        .map(|(scores, taken)| {
-            let change = choose(scores, &start, per_row, &mut buffer, |block| {
-                taken[block] = true;
-                filled[block] += 1;
-            });
-            change.loss
-        })
-        .collect();
+    let (mut buffer, mut rest) = (Vec::new(), &mut taken[..]);
+    let mut losses = Vec::with_capacity(kept.rows.len());
+    for row in kept.offers.rows() {
+        let (taken, after) = rest.split_at_mut(row.blocks.len());
+        rest = after;
+        let change = choose(row, &start, per_row, &mut buffer, |place, block| {
+            taken[place] = true;
+            filled[block] += 1;
+        });
+        losses.push(change.loss);
+    }
     let prices: Vec<i128> = start.iter().map(|&price| grid.price(price)).collect();
     let flow = Flow::new(slots, per_row, grid.bonus, prices, filled);
     let mut solution = Solution { near: Vec::new(), flow, taken, reached: Vec::new() };
@@ -111,12 +126,13 @@ pub(super) fn solve<'a>(
         if balanced {
             solution.reached = solution.flow.least_prices();
         }
+        let before = prices;
         prices = solution.flow.prices[..blocks].iter().map(|&price| grid.score(price)).collect();
-        solver.losses(&solution, &prices, &mut losses);
+        solver.losses(&solution, &before, &prices, &mut losses);
         if balanced {
             let worst = losses.iter().copied().fold(f64::INFINITY, f64::min);
             if worst > tolerance(&prices) {
-                solution.share_out();
+                solution.share_out(&kept.offers);
                 return solution;
             }
             margin = 0.0;
@@ -150,10 +166,9 @@ struct Solver<'k> {
 }
 
 impl Solver<'_> {
-    /// Takes kept rows into the flow, each once; rows with the same scores become one class.
+    /// Takes kept rows into the flow, each once; rows with the same offers become one class.
     fn add(&mut self, solution: &mut Solution<'_>, rows: impl Iterator<Item = usize>) {
-        let blocks = solution.flow.open.len();
-        let scores = |row: usize| &self.kept.scores[row * blocks..(row + 1) * blocks];
+        let offers = &self.kept.offers;
         let first_class = solution.flow.classes();
         let mut classes: Vec<(usize, usize)> = Vec::new();
         let mut known: HashMap<u64, usize> = HashMap::new();
@@ -161,14 +176,14 @@ impl Solver<'_> {
             if std::mem::replace(&mut self.is_near[row], true) {
                 continue;
             }
-            for (block, taken) in solution.taken[row * blocks..(row + 1) * blocks].iter().enumerate() {
-                solution.flow.filled[block] -= usize::from(*taken);
+            for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
+                solution.flow.filled[block as usize] -= usize::from(solution.taken[place]);
             }
             let mut class = classes.len();
             if self.per_row == 1 {
-                let found = *known.entry(hash(scores(row))).or_insert(class);
-                // Another row with the same hash but other scores is a class of its own.
-                if found < class && scores(classes[found].0) == scores(row) {
+                let found = *known.entry(hash(offers.row(row))).or_insert(class);
+                // Another row with the same hash but other offers is a class of its own.
+                if found < class && offers.row(classes[found].0) == offers.row(row) {
                     class = found;
                 }
             }
@@ -179,20 +194,21 @@ impl Solver<'_> {
             solution.near.push((row, first_class + class));
         }
         for (row, size) in classes {
-            solution.flow.add(scores(row).iter().map(|&score| self.grid.value(score)), size);
+            let values = offers.row(row).pairs().map(|(block, score)| (block, self.grid.value(score)));
+            solution.flow.add(values, size);
         }
     }
 
     /// Takes the best row with room for each block into the flow, so that one more unit of any quota has a price.
     fn add_spare(&mut self, solution: &mut Solution<'_>) {
-        let blocks = solution.flow.open.len();
-        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); blocks];
-        let rows = self.kept.scores.chunks_exact(blocks).zip(solution.taken.chunks_exact(blocks));
-        for (row, (scores, taken)) in rows.enumerate() {
+        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); solution.flow.open.len()];
+        let offers = &self.kept.offers;
+        for (row, pairs) in offers.rows().enumerate() {
+            let taken = &solution.taken[offers.places(row)];
             if has_room(taken, self.per_row) {
-                for (best, (&score, &taken)) in best.iter_mut().zip(scores.iter().zip(taken)) {
-                    if !taken && score > best.0 {
-                        *best = (score, row);
+                for ((block, score), _) in pairs.pairs().zip(taken).filter(|(_, taken)| !**taken) {
+                    if score > best[block].0 {
+                        best[block] = (score, row);
                     }
                 }
             }
@@ -200,25 +216,30 @@ impl Solver<'_> {
         self.add(solution, best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX));
     }
 
-    /// What each row outside the flow would lose by its cheapest change; infinite for rows inside.
-    fn losses(&self, solution: &Solution<'_>, prices: &[f64], losses: &mut [f64]) {
-        let blocks = prices.len();
-        let rows = self.kept.scores.chunks_exact(blocks).zip(solution.taken.chunks_exact(blocks));
-        for (row, (scores, taken)) in rows.enumerate() {
-            losses[row] = if self.is_near[row] {
+    /// What each row outside the flow would lose at least by its cheapest change, given what it would at the prices
+    /// before; infinite for rows inside. A change trades one pair for another, so its loss moves by no more than two
+    /// prices do, and most rows need not be looked at again.
+    fn losses(&self, solution: &Solution<'_>, before: &[f64], prices: &[f64], losses: &mut [f64]) {
+        let moved = before.iter().zip(prices).fold(0.0, |moved: f64, (before, now)| moved.max((now - before).abs()));
+        let moved = 2.0 * (moved + tolerance(prices));
+        for (row, loss) in losses.iter_mut().enumerate() {
+            *loss = if self.is_near[row] {
                 f64::INFINITY
+            } else if *loss > 2.0 * moved {
+                *loss - moved
             } else {
-                slack(scores, prices, taken, has_room(taken, self.per_row))
+                let taken = &solution.taken[self.kept.offers.places(row)];
+                slack(self.kept.offers.row(row), prices, taken, has_room(taken, self.per_row))
             };
         }
     }
 }
 
-/// FNV-1a over the bits of the scores, eight bytes at a time.
-fn hash(scores: &[f64]) -> u64 {
-    scores.iter().fold(0xcbf2_9ce4_8422_2325, |hash, score| {
+/// FNV-1a over the bits of the scores and the blocks, a word at a time.
+fn hash(row: Row<'_>) -> u64 {
+    row.pairs().fold(0xcbf2_9ce4_8422_2325, |hash, (block, score)| {
         let mixed = (hash ^ score.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
-        mixed ^ mixed >> 29
+        (mixed ^ mixed >> 29 ^ block as u64).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 

@@ -8,7 +8,9 @@
 //! only rows with several best choices are looked at. Their arms are visited in tie order: an arm stays, or comes
 //! in by an exchange along rows that are still free, or is out for good.
 
-use super::grid::FORBIDDEN;
+use super::filter::Kept;
+use super::offers::Offers;
+use super::quota::Slots;
 use super::solve::Solution;
 use crate::oracle::{Pick, Scores};
 
@@ -21,13 +23,16 @@ enum Arm {
     Free,
 }
 
-/// The exchange graph of the rows with a choice.
+/// The exchange graph of the rows with a choice; places are row by row, block by block.
 struct Exchange<'s, 'a> {
     solution: &'s mut Solution<'a>,
     per_row: usize,
     bonus: i128,
-    slots: &'a [super::quota::Slots],
+    slots: &'a [Slots],
+    /// The rows with a choice, by their place among the kept rows.
+    rows: Vec<usize>,
     arms: Vec<Arm>,
+    held: Vec<bool>,
     /// How many blocks each row has.
     counts: Vec<usize>,
     /// Whether the row may also have one block fewer or more.
@@ -39,35 +44,29 @@ struct Exchange<'s, 'a> {
 /// Turns the solution into the first one in the tie order.
 pub(super) fn settle<'a>(
     solution: &mut Solution<'a>,
-    slots: &'a [super::quota::Slots],
+    kept: &Kept,
+    slots: &'a [Slots],
     per_row: usize,
     bonus: i128,
     scores: &Scores<'_>,
-    rows: &[usize],
 ) {
     let blocks = slots.len();
-    let near = solution.near.len();
-    let mut exchange = Exchange {
-        solution,
-        per_row,
-        bonus,
-        slots,
-        arms: vec![Arm::Settled; near * blocks],
-        counts: vec![0; near],
-        with_nobody: vec![false; near],
-        moves: vec![Vec::new(); (blocks + 1) * (blocks + 1)],
-    };
+    let (rows, arms, held, counts, with_nobody) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut exchange =
+        Exchange { solution, per_row, bonus, slots, rows, arms, held, counts, with_nobody, moves: Vec::new() };
+    exchange.find_choices(&kept.offers);
+    if exchange.rows.is_empty() {
+        return;
+    }
     let mut free: Vec<(u64, Pick, usize)> = Vec::new();
-    for row in 0..near {
-        exchange.find_choices(row);
-        for block in 0..blocks {
-            if exchange.arms[row * blocks + block] == Arm::Free {
-                let arm = Pick { row: rows[exchange.solution.near[row].0], block };
-                free.push((scores.tie_key(arm), arm, row));
-            }
+    for (row, &place) in exchange.rows.iter().enumerate() {
+        for block in (0..blocks).filter(|block| exchange.arms[row * blocks + block] == Arm::Free) {
+            let arm = Pick { row: kept.rows[place], block };
+            free.push((scores.tie_key(arm), arm, row));
         }
     }
     free.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| scores.tie_order(a.1, b.1)));
+    exchange.moves = vec![Vec::new(); (blocks + 1) * (blocks + 1)];
     // The last one pushed moves first: the last in the order leaves, the first in the order enters.
     for &(_, arm, row) in &free {
         if exchange.has(row, arm.block) {
@@ -85,6 +84,7 @@ pub(super) fn settle<'a>(
         }
         exchange.arms[row * blocks + arm.block] = Arm::Settled;
     }
+    exchange.write_back(&kept.offers);
 }
 
 impl Exchange<'_, '_> {
@@ -93,35 +93,57 @@ impl Exchange<'_, '_> {
     }
 
     fn has(&self, row: usize, block: usize) -> bool {
-        self.solution.taken[self.solution.near[row].0 * self.nobody() + block]
+        self.held[row * self.nobody() + block]
     }
 
-    /// Frees the arms that the row may have or not have at no loss: those whose surplus equals that of its marginal
-    /// choice.
-    fn find_choices(&mut self, row: usize) {
+    /// Finds the rows that may have an arm or not have it at no loss, and frees these arms: those whose surplus
+    /// equals that of the row's marginal choice.
+    fn find_choices(&mut self, offers: &Offers) {
         let blocks = self.nobody();
         let flow = &self.solution.flow;
-        let (kept, class) = self.solution.near[row];
-        let surplus = |block: usize| {
-            let value = flow.values[class * blocks + block];
-            (value != FORBIDDEN).then(|| value - flow.prices[block])
-        };
-        let held = |block: &usize| self.solution.taken[kept * blocks + block];
-        let lowest = (0..blocks).filter(held).filter_map(surplus).min();
-        let next = (0..blocks).filter(|block| !held(block)).filter_map(surplus).max();
-        let count = (0..blocks).filter(held).count();
-        let marginal = if lowest == Some(0) || (count < self.per_row && next == Some(0)) {
-            Some(0)
-        } else {
-            lowest.filter(|_| count == self.per_row && lowest == next)
-        };
-        self.counts[row] = count;
-        self.with_nobody[row] = marginal == Some(0);
-        if marginal.is_some() {
-            for block in 0..blocks {
-                if surplus(block) == marginal {
-                    self.arms[row * blocks + block] = Arm::Free;
+        let mut held = vec![false; blocks];
+        for &(place, class) in &self.solution.near {
+            let row = offers.row(place).blocks.iter().map(|&block| block as usize);
+            let surplus = |block: usize| flow.values[class * blocks + block] - flow.prices[block];
+            let taken = &self.solution.taken[offers.places(place)];
+            let (mut lowest, mut next, mut count) = (None, None, 0);
+            for (block, &taken) in row.clone().zip(taken) {
+                let surplus = surplus(block);
+                if taken {
+                    lowest = Some(lowest.map_or(surplus, |lowest: i128| lowest.min(surplus)));
+                    count += 1;
+                } else {
+                    next = next.max(Some(surplus));
                 }
+            }
+            let marginal = if lowest == Some(0) || (count < self.per_row && next == Some(0)) {
+                Some(0)
+            } else {
+                lowest.filter(|_| count == self.per_row && lowest == next)
+            };
+            let Some(marginal) = marginal else { continue };
+            let first = self.arms.len();
+            self.arms.resize(first + blocks, Arm::Settled);
+            held.fill(false);
+            for (block, &taken) in row.zip(taken) {
+                held[block] = taken;
+                if surplus(block) == marginal {
+                    self.arms[first + block] = Arm::Free;
+                }
+            }
+            self.held.extend(&held);
+            self.rows.push(place);
+            self.counts.push(count);
+            self.with_nobody.push(marginal == 0);
+        }
+    }
+
+    /// Puts what the rows have now into the solution.
+    fn write_back(self, offers: &Offers) {
+        let blocks = self.nobody();
+        for (&row, held) in self.rows.iter().zip(self.held.chunks_exact(blocks)) {
+            for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
+                self.solution.taken[place] = held[block as usize];
             }
         }
     }
@@ -189,13 +211,12 @@ impl Exchange<'_, '_> {
 
     fn apply(&mut self, row: usize, from: usize, to: usize) {
         let nobody = self.nobody();
-        let first = self.solution.near[row].0 * nobody;
         if from < nobody {
-            self.solution.taken[first + from] = false;
+            self.held[row * nobody + from] = false;
             self.counts[row] -= 1;
         }
         if to < nobody {
-            self.solution.taken[first + to] = true;
+            self.held[row * nobody + to] = true;
             self.counts[row] += 1;
         }
         for node in 0..=nobody {
