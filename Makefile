@@ -31,12 +31,14 @@ exactness: .venv/ready
 	$(PYTHON) bench/exactness.py
 	$(PYTHON) bench/assignment.py --quick
 	$(PYTHON) bench/budget.py --quick
+	$(PYTHON) bench/choose.py --quick
 
 # The side-by-side tables; slow, most of it the other solvers' time. Wants an idle machine.
-bench: .venv/ready
+bench: .venv/peers
 	$(CARGO) run $(FLAGS) -p armwise --example top_k_speed
 	$(PYTHON) bench/assignment.py
 	$(PYTHON) bench/budget.py
+	$(PYTHON) bench/choose.py
 
 # A minimal Rust lacks these two.
 tools:
@@ -47,4 +49,9 @@ tools:
 .venv/ready: bench/requirements.txt
 	python3 -m venv .venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv .venv)
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements.txt
+	touch $@
+
+# Other bandit packages, which only the full benchmark needs.
+.venv/peers: .venv/ready bench/requirements-peers.txt
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check -r bench/requirements-peers.txt
 	touch $@

@@ -1,0 +1,292 @@
+"""Choosing beside what a user would write in numpy, and beside other bandit packages.
+
+The decision to know: the library runs in a process of its own that waits for orders (`choose_beside`), so the
+repetitions of all candidates are interleaved in one session, on the same features and the same model. Each is
+timed alone: ours by the program around the call, numpy's around the function. All draw their random numbers within
+the timed part. The ratio is of medians, against the fastest of the forms.
+
+    bench/choose.py            all cases, 1 and 2 threads; writes bench/results/choose.json and .md
+    bench/choose.py --quick    two small cases, under a minute, no packages; says only that it works
+"""
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from common import ROOT, machine, program
+from scipy.linalg import solve_triangular
+from threadpoolctl import threadpool_limits
+
+LAMBDA, V, ALPHA = 1.0, 0.1, 0.1
+RESULTS = ROOT / "bench" / "results"
+# name, N, d, k, blocks, bar
+CASES = [
+    ("2000 x 11", 2_000, 11, 100, 1, 2.5),
+    ("20000 x 51", 20_000, 51, 200, 1, 5.0),
+    ("1e6 x 51", 1_000_000, 51, 1_000, 1, 6.0),
+    ("2e5 x 128", 200_000, 128, 1_000, 1, 4.5),
+    ("5e4 x 510", 50_000, 510, 500, 1, 3.5),
+    ("20000 x 51, M = 10", 20_000, 51, 200, 10, 4.5),
+]
+
+
+class Ours:
+    """The library in a process of its own."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([program("choose_beside")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **what):
+        self.process.stdin.write(json.dumps(what) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("choose_beside has ended")
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Problem:
+    """Arms on the unit sphere, and a model that has seen some of them in every block."""
+
+    def __init__(self, n, d, blocks, seed=1):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((n, d))
+        self.x = x / np.linalg.norm(x, axis=1, keepdims=True)
+        self.blocks = blocks
+        self.seen = self.x[rng.choice(n, min(n // 2, 20 * d), replace=False)]
+        theta = rng.standard_normal((d, blocks)) / np.sqrt(d)
+        self.rewards = self.seen @ theta + 0.1 * rng.standard_normal((len(self.seen), blocks))
+        gram = LAMBDA * np.eye(d) + self.seen.T @ self.seen
+        # Every block has seen the same rows, but nobody who computes may know that.
+        self.inverse = [np.linalg.inv(gram) for _ in range(blocks)]
+        self.factor = [np.linalg.cholesky(gram) for _ in range(blocks)]
+        self.w = [np.linalg.inv(factor) for factor in self.factor]
+        self.theta = np.ascontiguousarray((self.inverse[0] @ (self.seen.T @ self.rewards)))
+
+    def load(self, ours, folder, algorithm, threads, storage):
+        files = {"x": self.x, "seen": self.seen, "rewards": self.rewards}
+        paths = {name: str(folder / name) for name in files}
+        for name, array in files.items():
+            np.ascontiguousarray(array).tofile(paths[name])
+        n, d = self.x.shape
+        ours.ask(load={**paths, "n": n, "d": d, "storage": storage, "blocks": self.blocks, "threads": threads,
+                       "algorithm": algorithm})
+
+
+def widths_naive(p, j):
+    return np.sqrt(((p.x @ p.inverse[j]) * p.x).sum(1))
+
+
+def widths_einsum(p, j):
+    return np.sqrt(np.einsum("ij,ij->i", p.x @ p.inverse[j], p.x))
+
+
+def widths_chunked(p, j):
+    squares = np.empty(len(p.x))
+    for first in range(0, len(p.x), 2048):
+        part = p.x[first:first + 2048]
+        squares[first:first + 2048] = np.einsum("ij,ij->i", part @ p.inverse[j], part)
+    return np.sqrt(squares)
+
+
+def widths_w(p, j):
+    squares = np.empty(len(p.x))
+    w = p.w[j].T
+    for first in range(0, len(p.x), 2048):
+        y = p.x[first:first + 2048] @ w
+        squares[first:first + 2048] = np.einsum("ij,ij->i", y, y)
+    return np.sqrt(squares)
+
+
+def widths_solve(p, j):
+    y = solve_triangular(p.factor[j], p.x.T, lower=True, check_finite=False)
+    return np.sqrt(np.einsum("ij,ij->j", y, y))
+
+
+FORMS = {"naive": widths_naive, "einsum": widths_einsum, "chunked": widths_chunked, "W-form": widths_w,
+         "solve_triangular": widths_solve}
+
+
+def best_of(scores, k):
+    top = np.argpartition(-scores, k - 1)[:k]
+    return top[np.argsort(-scores[top])]
+
+
+def numpy_round(p, form, policy, k, rng):
+    """The best k arms of each block by independent choice, which is less than we are asked for with several blocks."""
+    means = p.x @ p.theta
+    chosen = []
+    for j in range(p.blocks):
+        width = form(p, j)
+        bonus = ALPHA * width if policy == "c2ucb" else V * rng.standard_normal(len(width)) * width
+        chosen.append(best_of(means[:, j] + bonus, k))
+    return chosen
+
+
+def algorithm_of(policy):
+    return {"name": policy, "lambda": LAMBDA, **({"alpha": ALPHA} if policy == "c2ucb" else {"v": V})}
+
+
+def timed(call):
+    start = time.perf_counter()
+    result = call()
+    return time.perf_counter() - start, result
+
+
+def interleave(candidates, seconds, least=5, most=300):
+    """Medians and minima of the candidates' times, turn by turn; a candidate answers its own seconds."""
+    times = {name: [] for name in candidates}
+    begun = time.perf_counter()
+    while True:
+        for name, call in candidates.items():
+            times[name].append(call(len(times[name])))
+        turns = len(next(iter(times.values())))
+        if turns >= most or (turns >= least and time.perf_counter() - begun > seconds):
+            break
+    return {name: {"median": statistics.median(all), "least": min(all), "turns": len(all)} for name, all in times.items()}
+
+
+def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, storages=("f64", "f32")):
+    problem = Problem(n, d, blocks)
+    constraint = {"kind": "top-k", "k": k} if blocks == 1 else {"kind": "assignment", "quotas": [k] * blocks}
+    rows = []
+    with threadpool_limits(threads):
+        for policy in ("arm-wise-ts", "c2ucb"):
+            for storage in storages:
+                problem.load(ours, folder, algorithm_of(policy), threads, storage)
+                rng = np.random.default_rng(2)
+                candidates = {"ours": lambda t: ours.ask(choose={"t": t + 1, "constraint": constraint})["seconds"]}
+                for form, widths in FORMS.items():
+                    call = lambda t, widths=widths: timed(lambda: numpy_round(problem, widths, policy, k, rng))[0]
+                    candidates[form] = call
+                if policy == "c2ucb" and storage == "f64":
+                    check(ours, problem, constraint, k)
+                times = interleave(candidates, seconds)
+                best = min(FORMS, key=lambda form: times[form]["median"])
+                ratio = times[best]["median"] / times["ours"]["median"]
+                rows.append({"case": name, "n": n, "d": d, "k": k, "blocks": blocks, "threads": threads, "policy": policy,
+                             "storage": storage, "times": times, "best": best, "ratio": ratio, "bar": bar})
+                print(f"{name:<20}{policy:<13}{storage:<5}{threads:>2}{times['ours']['median'] * 1e3:>11.3f}"
+                      f"{times[best]['median'] * 1e3:>11.2f}  {best:<17}{ratio:>7.1f}x{bar:>6}x", flush=True)
+    return rows
+
+
+def check(ours, problem, constraint, k):
+    """Without random numbers both must choose the same arms, but for the last digits of a score."""
+    chosen = [row for row, _ in ours.ask(choose={"t": 1, "constraint": constraint})["chosen"]]
+    if problem.blocks > 1:
+        return
+    scores = problem.x @ problem.theta[:, 0] + ALPHA * widths_naive(problem, 0)
+    theirs = best_of(scores, k)
+    if not np.allclose(scores[chosen], scores[theirs], rtol=1e-9):
+        sys.exit("numpy chose better arms")
+
+
+def sampling_case(ours, folder, seconds):
+    """Arm-wise Thompson sampling as one would write it from the paper: a theta for every arm."""
+    n, d, k = 20_000, 51, 200
+    problem = Problem(n, d, 1)
+    rng = np.random.default_rng(3)
+    w, theta = problem.w[0], problem.theta[:, 0]
+    covariance = V * V * problem.inverse[0]
+
+    def vectorised():
+        thetas = theta + V * rng.standard_normal((n, d)) @ w
+        return best_of(np.einsum("ij,ij->i", problem.x, thetas), k)
+
+    def literal():
+        scores = [rng.multivariate_normal(theta, covariance, method="cholesky") @ x for x in problem.x]
+        return best_of(np.array(scores), k)
+
+    with threadpool_limits(1):
+        problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
+        choose = lambda t: ours.ask(choose={"t": t + 1, "constraint": {"kind": "top-k", "k": k}})["seconds"]
+        times = interleave({"ours": choose, "vectorised": lambda t: timed(vectorised)[0]}, seconds)
+        times.update(interleave({"literal": lambda t: timed(literal)[0]}, 0, least=3, most=3))
+    rows = []
+    for name, bar in (("vectorised", 20), ("literal", 500)):
+        ratio = times[name]["median"] / times["ours"]["median"]
+        rows.append({"case": f"a theta for every arm, {name}", "n": n, "d": d, "k": k, "times": times, "ratio": ratio, "bar": bar})
+        print(f"a theta for every arm, {name:<12}{times['ours']['median'] * 1e3:>10.3f}{times[name]['median'] * 1e3:>12.1f}"
+              f"{ratio:>9.0f}x{bar:>6}x", flush=True)
+    return rows
+
+
+def packages_case(ours, folder, seconds):
+    """A whole round, choosing and learning, beside packages that people use."""
+    import peers
+
+    n, d, k = 2_000, 11, 100
+    problem = Problem(n, d, 1)
+    rewards = [0.5] * k
+    rows = []
+    with threadpool_limits(1):
+        problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
+
+        def ours_round(t):
+            chosen = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
+            return chosen["seconds"] + ours.ask(learn={"rewards": rewards})["seconds"]
+
+        for name, (make, bar) in peers.PEERS.items():
+            peer = make(problem.x, k)
+            times = interleave({"ours": ours_round, name: lambda t: timed(peer)[0]}, seconds, least=5)
+            ratio = times[name]["median"] / times["ours"]["median"]
+            rows.append({"case": f"one round, {name}", "n": n, "d": d, "k": k, "times": times, "ratio": ratio, "bar": bar})
+            print(f"one round, {name:<40}{times['ours']['median'] * 1e3:>10.3f}{times[name]['median'] * 1e3:>12.2f}"
+                  f"{ratio:>9.0f}x{(str(bar) + 'x') if bar else '-':>7}", flush=True)
+    return rows
+
+
+def table(rows):
+    """The results as Markdown."""
+    lines = ["| case | policy | X | threads | ours (ms) | best peer (ms) | peer | ratio | bar |", "|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        peer = row.get("best") or next(name for name in reversed(row["times"]) if name in row["case"])
+        lines.append(f"| {row['case']} | {row.get('policy', 'arm-wise-ts')} | {row.get('storage', 'f64')} | {row.get('threads', 1)} "
+                     f"| {row['times']['ours']['median'] * 1e3:.3f} | {row['times'][peer]['median'] * 1e3:.2f} | {peer} "
+                     f"| {row['ratio']:.1f} | {row['bar'] or ''} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two small cases, no packages")
+    parser.add_argument("--seconds", type=float, default=4, help="how long each case is repeated")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a bar is not met")
+    options = parser.parse_args()
+    print(f"Choosing, medians in ms, numpy in its best form. {machine()}")
+    ours = Ours()
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for threads in (1,) if options.quick else (1, 2):
+            for case in CASES[:2] if options.quick else CASES:
+                rows += choose_case(ours, folder, *case, threads, 0.2 if options.quick else options.seconds)
+        if not options.quick:
+            rows += sampling_case(ours, folder, options.seconds)
+            rows += packages_case(ours, folder, options.seconds)
+    ours.close()
+    if options.quick:
+        return
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "choose.json").write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    (RESULTS / "choose.md").write_text(table(rows))
+    missed = [row for row in rows if row["bar"] and row["ratio"] < row["bar"]]
+    for row in missed:
+        print(f"not met: {row['case']} {row.get('policy', '')} {row.get('storage', '')} {row.get('threads', '')}: "
+              f"{row['ratio']:.1f}x of {row['bar']}x")
+    if options.check and missed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

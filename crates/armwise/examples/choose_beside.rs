@@ -1,0 +1,141 @@
+//! The library's side of `bench/choose.py`: keeps arms and a learner, and does what each line of standard input asks.
+//!
+//! The decision to know: the other side decides when we run, so that repetitions of all candidates are interleaved
+//! in one session; only the call of the library is timed. Numbers come in files of raw little-endian floats.
+//!
+//! ```text
+//! {"load": {"x": FILE, "n": 2000, "d": 11, "storage": "f64", "blocks": 1, "threads": 1, "algorithm": {...},
+//!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid
+//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order
+//! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
+//! ```
+#![expect(clippy::print_stdout, reason = "the answers")]
+
+use armwise::{Algorithm, Arms, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round};
+use serde::Deserialize;
+use std::{error::Error, fs, io, time::Instant};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Ask {
+    Load(Load),
+    Choose(Choose),
+    Learn(Learn),
+}
+
+#[derive(Deserialize)]
+struct Load {
+    x: String,
+    n: usize,
+    d: usize,
+    storage: Storage,
+    blocks: usize,
+    threads: usize,
+    algorithm: Algorithm,
+    seen: String,
+    rewards: String,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Storage {
+    F32,
+    F64,
+}
+
+#[derive(Deserialize)]
+struct Choose {
+    t: u64,
+    constraint: Constraint,
+}
+
+#[derive(Deserialize)]
+struct Learn {
+    rewards: Vec<f64>,
+}
+
+enum Owned {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+struct Loaded {
+    x: Owned,
+    d: usize,
+    learner: Learner,
+    pool: rayon::ThreadPool,
+    last: Option<Decision>,
+}
+
+fn wide(path: &str) -> io::Result<Vec<f64>> {
+    let bytes = fs::read(path)?;
+    Ok(bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
+}
+
+fn load(ask: &Load) -> Result<Loaded, Box<dyn Error>> {
+    let x = wide(&ask.x)?;
+    if x.len() != ask.n * ask.d {
+        return Err(format!("{} has {} numbers instead of {} x {}", ask.x, x.len(), ask.n, ask.d).into());
+    }
+    let (seen, rewards) = (wide(&ask.seen)?, wide(&ask.rewards)?);
+    let mut model = Model::new(ask.d, ask.blocks)?;
+    for (x, rewards) in seen.chunks_exact(ask.d).zip(rewards.chunks_exact(ask.blocks)) {
+        for (block, &reward) in (0..).zip(rewards) {
+            model.observe(&Observation { t: 1, block, x, reward })?;
+        }
+    }
+    let x = match ask.storage {
+        Storage::F32 => Owned::F32(x.iter().map(|&x| x as f32).collect()),
+        Storage::F64 => Owned::F64(x),
+    };
+    let learner = Learner::with_model(ask.algorithm.clone(), model)?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads).build()?;
+    Ok(Loaded { x, d: ask.d, learner, pool, last: None })
+}
+
+impl Loaded {
+    fn choose(&mut self, ask: &Choose) -> Result<serde_json::Value, armwise::Error> {
+        let features = match &self.x {
+            Owned::F32(x) => Features::F32(x),
+            Owned::F64(x) => Features::F64(x),
+        };
+        let arms = Arms::new(features, self.d)?;
+        let round = Round::new(1, ask.t);
+        let (decision, seconds) = self.pool.install(|| {
+            let start = Instant::now();
+            let decision = self.learner.choose(round, &arms, &ask.constraint);
+            (decision, start.elapsed().as_secs_f64())
+        });
+        let decision = self.last.insert(decision?);
+        let chosen: Vec<(u64, u32)> = decision.arms.iter().map(|arm| (arm.id, arm.block)).collect();
+        Ok(serde_json::json!({ "seconds": seconds, "chosen": chosen }))
+    }
+
+    fn learn(&mut self, ask: &Learn) -> Result<serde_json::Value, Box<dyn Error>> {
+        let decision = self.last.take().ok_or("nothing was chosen")?;
+        let rewards: Vec<Reward> = (decision.arms.iter().zip(&ask.rewards))
+            .map(|(arm, &reward)| Reward::new(arm.id, arm.block, reward))
+            .collect();
+        let start = Instant::now();
+        self.learner.learn(&decision, &rewards)?;
+        Ok(serde_json::json!({ "seconds": start.elapsed().as_secs_f64() }))
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut loaded: Option<Loaded> = None;
+    for line in io::stdin().lines() {
+        let answer = match (serde_json::from_str(&line?)?, loaded.as_mut()) {
+            (Ask::Load(ask), _) => {
+                drop(loaded.take());
+                loaded = Some(load(&ask)?);
+                serde_json::json!({})
+            }
+            (Ask::Choose(ask), Some(loaded)) => loaded.choose(&ask)?,
+            (Ask::Learn(ask), Some(loaded)) => loaded.learn(&ask)?,
+            (_, None) => return Err("nothing is loaded".into()),
+        };
+        println!("{answer}");
+    }
+    Ok(())
+}
