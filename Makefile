@@ -39,6 +39,7 @@ bench: .venv/peers
 	$(PYTHON) bench/assignment.py
 	$(PYTHON) bench/budget.py
 	$(PYTHON) bench/choose.py
+	$(PYTHON) bench/scaling.py
 
 # A minimal Rust lacks these two.
 tools:
