@@ -39,4 +39,8 @@ impl Watch for Bars {
     fn finish(&self) {
         self.with(|shown| shown.take().into_iter().for_each(|bar| bar.finish()));
     }
+
+    fn note(&self, what: &str) {
+        eprintln!("note: {what}");
+    }
 }

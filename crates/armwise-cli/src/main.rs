@@ -24,11 +24,16 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Regenerate the paper's evaluation: figures, Table I, and a verdict per claim.
+    ///
+    /// Interrupting is safe: finished trials are kept in the folder .unfinished of the report's folder and the same
+    /// command goes on from them. The report is written when everything is there.
     Reproduce(reproduce::Arguments),
     /// Run a study of one's own, described in TOML.
     ///
-    /// Nothing is kept of an interrupted study. Where a list of values makes a grid, the paired differences take the
-    /// setting that was best on the same trials, which flatters larger grids.
+    /// Interrupting is safe: finished trials are kept in a hidden folder beside the study (.experiment.toml.unfinished
+    /// for experiment.toml) and the same command goes on from them; the folder goes when the study is finished. Where
+    /// a list of values makes a grid, the paired differences take the setting that was best on the same trials, which
+    /// flatters larger grids.
     Simulate(simulate::Arguments),
 }
 

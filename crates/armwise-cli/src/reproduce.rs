@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.map_or(processors, usize::from);
     let bars = Bars::default();
-    let session = Session::new(threads, Store::in_folder(&arguments.out, &options.prefix()), &bars);
+    let session = Session::new(threads, Store::in_folder(&arguments.out, &Store::prefix(options.seed)), &bars);
     let results = evaluate(&options, &session)?;
     write(&results, &arguments.out)?;
     session.store().clear()?;

@@ -58,7 +58,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     for pair in &found.paired {
         println!("{:>40} {:>16}", format!("{} - {}", pair.a, pair.b), with_se(pair.mean, pair.se));
     }
-    let speed = found.rounds as f64 / start.elapsed().as_secs_f64();
-    println!("\n{:.1} s, {speed:.0} rounds/s", start.elapsed().as_secs_f64());
+    let (played, kept) = found.rounds;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("\n{seconds:.1} s, {:.0} rounds/s", played as f64 / seconds);
+    if kept > 0 {
+        println!("{kept} of {} rounds were taken over from an interrupted run", played + kept);
+    }
     Ok(())
 }

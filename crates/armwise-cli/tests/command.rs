@@ -7,7 +7,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -168,6 +168,54 @@ fn numbers(out: &Path) -> Value {
     results
 }
 
+/// Waits until at least `count` units are kept in a folder, then kills the run that keeps them.
+fn kill_after(child: &mut Child, kept: &Path, count: usize) {
+    let begun = Instant::now();
+    while units(kept) < count {
+        assert!(begun.elapsed() < Duration::from_mins(2) && child.try_wait().unwrap().is_none());
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(units(kept) >= count);
+}
+
+/// Finished units in a folder.
+fn units(kept: &Path) -> usize {
+    let finished = |file: &fs::DirEntry| file.path().extension().is_some_and(|extension| extension == "json");
+    fs::read_dir(kept).map_or(0, |files| files.flatten().filter(finished).count())
+}
+
+#[test]
+fn a_killed_study_goes_on_and_prints_the_same_bytes() {
+    let folder = folder("kill-study");
+    let (cut, whole) = (folder.join("cut.toml"), folder.join("whole.toml"));
+    let study = "[problem]\nkind = \"clustered\"\n[run]\ntrials = 600\nseed = 3\nthreads = 2\n\
+        [[algorithm]]\nname = \"arm-wise-ts\"\nv = [0.1, 0.3, 1.0]\n[[algorithm]]\nname = \"c2ucb\"\n";
+    fs::write(&cut, study).unwrap();
+    fs::write(&whole, study).unwrap();
+    let kept = folder.join(".cut.toml.unfinished");
+    let mut child = armwise(&["simulate", text(&cut), "--json"]).stdout(Stdio::null()).spawn().unwrap();
+    kill_after(&mut child, &kept, 1);
+    // What the tables say of it, on a copy; and another seed takes over nothing.
+    let (copy, other) = (folder.join("copy.toml"), folder.join("other.toml"));
+    for (file, seed) in [(&copy, "seed = 3"), (&other, "seed = 4")] {
+        fs::write(file, study.replace("seed = 3", seed)).unwrap();
+        let beside = file.with_file_name(format!(".{}.unfinished", file.file_name().unwrap().to_str().unwrap()));
+        fs::create_dir(&beside).unwrap();
+        for unit in fs::read_dir(&kept).unwrap().flatten() {
+            fs::copy(unit.path(), beside.join(unit.file_name())).unwrap();
+        }
+        let shown = String::from_utf8(run(&["simulate", text(file)]).stdout).unwrap();
+        assert_eq!(shown.contains("of 24000 rounds were taken over"), seed == "seed = 3", "{shown}");
+        assert!(!beside.exists(), "a finished study keeps nothing");
+    }
+    let again = run(&["simulate", text(&cut), "--json"]);
+    assert!(again.status.success() && !kept.exists());
+    assert_eq!(again.stdout, run(&["simulate", text(&whole), "--json"]).stdout);
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn a_killed_run_goes_on_and_gives_the_same_numbers_on_any_number_of_threads() {
     let folder = folder("kill");
@@ -184,20 +232,9 @@ fn a_killed_run_goes_on_and_gives_the_same_numbers_on_any_number_of_threads() {
     };
     let mut child = start(&cut, "2").spawn().unwrap();
     let kept = cut.join(".unfinished");
-    let begun = Instant::now();
-    // Kill as soon as some units are finished, long before the end.
-    let finished = || {
-        fs::read_dir(&kept)
-            .map_or(0, |files| files.flatten().filter(|f| f.path().extension().is_some_and(|e| e == "json")).count())
-    };
-    while finished() < 5 {
-        assert!(begun.elapsed() < Duration::from_mins(2) && child.try_wait().unwrap().is_none());
-        sleep(Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    // As soon as some units are finished, long before the end.
+    kill_after(&mut child, &kept, 5);
     assert!(!cut.join("results.json").exists(), "no partial report");
-    assert!(finished() >= 5);
 
     assert!(start(&cut, "2").status().unwrap().success());
     assert!(start(&whole, "1").status().unwrap().success());

@@ -17,8 +17,6 @@ pub use write::write;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Instant};
 
-use twox_hash::XxHash64;
-
 use crate::{
     Error,
     data::{Ratings, Variant},
@@ -49,17 +47,6 @@ pub struct Options {
     pub scale: Scale,
     /// The seed of everything.
     pub seed: u64,
-}
-
-impl Options {
-    /// What identifies the work of a run, beside the units' own keys: the version, the program's own bytes, so that
-    /// a program built anew takes over nothing, and the seed.
-    #[must_use]
-    pub fn prefix(&self) -> String {
-        let bytes = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
-        let program = XxHash64::oneshot(0, &bytes);
-        format!("armwise {} program {program:016x} seed {}", env!("CARGO_PKG_VERSION"), self.seed)
-    }
 }
 
 /// Runs the evaluation.

@@ -1,7 +1,8 @@
 //! Finished work on disk, so that an interrupted run goes on where it was.
 //!
 //! The decision to know: one file per unit, named by a hash of its key and holding the key itself, written under
-//! another name and renamed. A file that is damaged, or of another key, is as if it were not there.
+//! another name and renamed. A file that is damaged, or of another key, is as if it were not there. Every key begins
+//! with the program's own bytes, so that a program built anew takes over nothing.
 
 use std::{
     fs,
@@ -10,6 +11,7 @@ use std::{
 };
 
 use serde::{Serialize, de::DeserializeOwned};
+use twox_hash::XxHash64;
 
 use crate::Error;
 
@@ -35,6 +37,32 @@ impl Store {
     #[must_use]
     pub fn in_folder(out: &Path, prefix: &str) -> Self {
         Self { folder: Some(out.join(FOLDER)), prefix: prefix.to_owned(), written: AtomicU64::new(0) }
+    }
+
+    /// Keeps work in a hidden folder beside a file and named after it: `.study.toml.unfinished` for `study.toml`.
+    #[must_use]
+    pub fn beside(file: &Path, prefix: &str) -> Self {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let folder = file.with_file_name(format!(".{name}{FOLDER}"));
+        Self { folder: Some(folder), prefix: prefix.to_owned(), written: AtomicU64::new(0) }
+    }
+
+    /// What identifies the work of a run, beside the units' own keys: the version, the program's own bytes and the
+    /// seed.
+    #[must_use]
+    pub fn prefix(seed: u64) -> String {
+        let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
+        let program = XxHash64::oneshot(0, &bytes);
+        format!("armwise {} program {program:016x} seed {seed}", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Makes the folder, to learn before the work whether it can be kept.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where it cannot be made.
+    pub fn prepare(&self) -> Result<(), Error> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.clone(), source })
     }
 
     /// The full key of a unit.

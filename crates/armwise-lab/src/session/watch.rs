@@ -10,6 +10,8 @@ pub trait Watch: Sync {
     fn advance(&self, ticks: u64);
     /// The stage is over.
     fn finish(&self);
+    /// Something that the user should know, and that stops nothing.
+    fn note(&self, what: &str);
 }
 
 /// Says nothing.
@@ -20,4 +22,5 @@ impl Watch for Silent {
     fn start(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
     fn finish(&self) {}
+    fn note(&self, _: &str) {}
 }

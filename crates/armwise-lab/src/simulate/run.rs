@@ -1,6 +1,7 @@
 //! Runs a study and puts its results in the shape that `--json` prints.
 //!
-//! The decision to know: all settings play the same trials, so every difference is paired.
+//! The decision to know: all settings play the same trials, so every difference is paired. Finished trials are kept
+//! beside the study until it is finished; where they cannot be, the study is run all the same.
 
 use std::path::Path;
 
@@ -35,9 +36,9 @@ pub struct Simulation {
     /// How many settings take part in the differences; fewer than the results where there is a grid. Not printed.
     #[serde(skip)]
     pub settings_compared: usize,
-    /// Rounds played; not part of the printed shape.
+    /// Rounds played, and rounds taken over from an interrupted run; not part of the printed shape.
     #[serde(skip)]
-    pub rounds: u64,
+    pub rounds: (u64, u64),
 }
 
 /// A mean as it is printed.
@@ -94,7 +95,7 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
                 "kind": "clustered", "angle": world.angle, "d": world.d, "n": world.n, "k": world.k,
                 "rounds": world.rounds, "order": world.order, "spread": world.spread,
             });
-            play(study, &session, world, problem, 1)
+            play(study, path, &session, world, problem, 1)
         }
         Problem::Promotions { ratings, features, reading, promotions, k, n, rounds, ratings_place } => {
             let read = match ratings {
@@ -127,22 +128,37 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
                 "promotions": promotions, "k": k, "n": n, "rounds": rounds, "splits": groups,
                 "sampling": world.sampling(),
             });
-            play(study, &session, &world, problem, groups)
+            play(study, path, &session, &world, problem, groups)
+        }
+    }
+}
+
+/// Where finished trials are kept: beside the study, or nowhere if that cannot be written to.
+fn store(study: &Study, path: &Path, watch: &dyn Watch) -> Store {
+    let store = Store::beside(path, &Store::prefix(study.seed));
+    match store.prepare() {
+        Ok(()) => store,
+        Err(error) => {
+            watch.note(&format!("if this study is interrupted it starts again: {error}"));
+            Store::none()
         }
     }
 }
 
 fn play(
     study: &Study,
+    path: &Path,
     session: &Session<'_>,
     world: &dyn World,
     problem: Value,
     groups: usize,
 ) -> Result<Simulation, Error> {
+    let session = Session::new(session.threads(), store(study, path, session.watch()), session.watch());
     let settings: Vec<Setting> = study.algorithms.iter().flatten().copied().collect();
     let trials = Trial::of(study.seed, Purpose::Evaluation, study.trials);
     let job = Job { world, trials, settings: settings.clone(), feedback: study.feedback, detail: Detail::Rounds };
     let samples = session.play("simulate", &[job])?.swap_remove(0);
+    session.store().clear()?;
     let units = |value: &dyn Fn(&Sample) -> f64| Units::new(&samples.iter().map(value).collect::<Vec<_>>(), groups);
     let rewards: Vec<Units> =
         (0..settings.len()).map(|place| units(&|sample| sample.played[place].total_reward())).collect();
@@ -184,7 +200,7 @@ fn play(
             PairedEntry { a: label(a), b: label(b), mean, se }
         })
         .collect();
-    Ok(Simulation { problem, results, paired, settings_compared: best.len(), rounds: session.rounds().0 })
+    Ok(Simulation { problem, results, paired, settings_compared: best.len(), rounds: session.rounds() })
 }
 
 /// The parameters of an algorithm as it is written.
