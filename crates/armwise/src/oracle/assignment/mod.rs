@@ -4,7 +4,7 @@
 //! what is best for it; at the right prices this fills the quotas, and then no other super arm is better. The files
 //! are the steps: [`filter`] leaves out pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`]
 //! mends the rest exactly on an integer [`grid`], [`solve`] proves it, [`ties`] picks one optimum among equals, and
-//! [`hall`] explains quotas that cannot be met.
+//! [`hall`] explains quotas that cannot be met. Where a customer may be in all promotions, [`separate`] does it all.
 
 mod choice;
 mod filter;
@@ -14,6 +14,7 @@ mod hall;
 mod newton;
 mod offers;
 mod quota;
+mod separate;
 mod solve;
 mod ties;
 
@@ -111,6 +112,9 @@ impl Assignment {
     /// it is tried without them first; that is the optimum if it fills as many mandatory units and no super arm with
     /// a penalty can be worth as much.
     fn fill(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
+        if self.per_row >= scores.blocks() {
+            return separate::fill(scores, self.quotas.slots(scores.blocks(), scores.len())?);
+        }
         let given = self.fill_as_given(scores)?;
         let Some(penalty) = given.penalty else { return Ok(given) };
         let forbid = |&score: &f64| if score < penalty { f64::NEG_INFINITY } else { score };

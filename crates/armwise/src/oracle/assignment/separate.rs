@@ -1,0 +1,119 @@
+//! Promotions that do not compete: where a customer may be in all of them, each takes its own best customers.
+//!
+//! The decision to know: no prices and no grid are needed, so scores are compared as they are. One pass over the
+//! scores with a buffer for each block, as in [`TopK`](crate::TopK); one place more than the quota is kept, since the
+//! first row left out says what one more unit would be worth.
+
+use super::{Filling, quota::Slots};
+use crate::{
+    Error,
+    oracle::{Pick, Scores},
+};
+
+/// The best rows of one block so far.
+struct Column {
+    /// How many are wanted.
+    places: usize,
+    /// At most twice as many, in no particular order.
+    best: Vec<Pick>,
+    /// The last of those that were best when the buffer was cut.
+    worst: Option<Pick>,
+}
+
+impl Column {
+    fn new(slots: &Slots, rows: usize) -> Self {
+        let places = (slots.max + 1).min(rows);
+        Self { places, best: Vec::with_capacity(2 * places), worst: None }
+    }
+
+    /// Takes an arm whose score is not below the bar, and raises the bar where it can.
+    fn offer(&mut self, arm: Pick, bar: &mut f64, scores: &Scores<'_>) -> Result<(), Error> {
+        let score = scores.get(arm);
+        if score == f64::NEG_INFINITY {
+            return Ok(());
+        }
+        if !score.is_finite() {
+            return Err(scores.not_finite(arm));
+        }
+        if self.worst.is_some_and(|worst| scores.rank(arm, worst).is_gt()) {
+            return Ok(());
+        }
+        self.best.push(arm);
+        if self.best.len() == 2 * self.places {
+            self.best.select_nth_unstable_by(self.places - 1, |&a, &b| scores.rank(a, b));
+            self.best.truncate(self.places);
+            self.worst = self.best.last().copied();
+            *bar = self.worst.map_or(f64::NEG_INFINITY, |worst| scores.get(worst));
+        }
+        Ok(())
+    }
+}
+
+/// The best filling of every block on its own.
+#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
+pub(super) fn fill(scores: &Scores<'_>, slots: Vec<Slots>) -> Result<Filling, Error> {
+    let (rows, blocks) = (scores.len(), scores.blocks());
+    let mut columns: Vec<Column> = slots.iter().map(|slots| Column::new(slots, rows)).collect();
+    let mut bars = vec![f64::NEG_INFINITY; blocks];
+    for (row, values) in scores.values().chunks_exact(blocks).enumerate() {
+        // Not below for a NaN, which therefore goes on to its error. No early exit, so that it becomes vectors.
+        let above = values.iter().zip(&bars).fold(0, |above, (score, bar)| above | u8::from(!(score < bar)));
+        if above == 0 {
+            continue;
+        }
+        for (block, (column, bar)) in columns.iter_mut().zip(&mut bars).enumerate() {
+            if !(values[block] < *bar) {
+                column.offer(Pick { row, block }, bar, scores)?;
+            }
+        }
+    }
+    let mut arms = Vec::new();
+    let mut worth = Vec::with_capacity(blocks);
+    let mut largest = f64::NEG_INFINITY;
+    for (Column { mut best, .. }, slots) in columns.into_iter().zip(&slots) {
+        best.sort_unstable_by(|&a, &b| scores.rank(a, b));
+        largest = best.first().map_or(largest, |&arm| largest.max(scores.get(arm)));
+        let gains = best.iter().take(slots.max).take_while(|&&arm| scores.get(arm) > 0.0).count();
+        let chosen = gains.max(slots.min).min(best.len());
+        // After the chosen ones comes what one more slot would take.
+        worth.push(best.get(chosen).map_or((false, 0.0), |&next| (true, scores.get(next))));
+        arms.extend_from_slice(&best[..chosen]);
+    }
+    Ok(Filling { arms, slots, per_row: blocks, worth, best: largest, penalty: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Arms, Assignment, Oracle, Quota, Round, Scores, Stream, Ties};
+
+    /// Against sorting every block, on sizes where the buffers are cut many times; scores are coarse, so ties abound.
+    #[test]
+    fn agrees_with_sorting_each_block() {
+        const BLOCKS: usize = 3;
+        let draws = Round::new(5, 1).draws(0, Stream(999));
+        for case in 0..40u64 {
+            let rows = 1 + 37 * case as usize;
+            let uniform = |i: u64| draws.uniform(10_000 * case + i);
+            let score = |i| if uniform(i) < 0.1 { f64::NEG_INFINITY } else { (uniform(i) * 40.0).floor() - 30.0 };
+            let values: Vec<f64> = (0..(rows * BLOCKS) as u64).map(score).collect();
+            let ties = if case % 2 == 0 { Ties::ById } else { Ties::Random };
+            let features = vec![0.0; rows];
+            let arms = Arms::new(&features[..], 1).unwrap();
+            let scores = Scores::new(&values, BLOCKS, arms, ties, Round::new(1, 1)).unwrap();
+            let bounds = [(rows / 7, rows / 7), (0, rows / 3), (rows / 9, rows)];
+            let quotas =
+                bounds.map(|(min, max)| if min == max { Quota::Exactly(min) } else { Quota::between(min, max) });
+            let oracle = Assignment { per_row: BLOCKS + 1, ..Assignment::new(quotas.to_vec()) };
+            let found = oracle.argmax(&scores).unwrap();
+            let mut expected = Vec::new();
+            for (block, (min, max)) in bounds.into_iter().enumerate() {
+                let mut order: Vec<_> = (0..rows).map(|row| crate::Pick { row, block }).collect();
+                order.retain(|&arm| scores.get(arm) > f64::NEG_INFINITY);
+                order.sort_by(|&a, &b| scores.rank(a, b));
+                let wanted = |place: usize| place < min || (place < max && scores.get(order[place]) > 0.0);
+                expected.extend((0..order.len()).filter(|&place| wanted(place)).map(|place| order[place]));
+            }
+            assert_eq!(found.arms, expected, "case {case}");
+        }
+    }
+}
