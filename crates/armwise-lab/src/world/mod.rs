@@ -4,11 +4,9 @@
 //! same potential rewards (common random numbers), so differences between algorithms are paired.
 
 mod clustered;
-mod per_block;
 mod promotions;
 
 pub use clustered::{Clustered, Order};
-pub use per_block::PerBlock;
 pub use promotions::{Promotions, Reading};
 
 use std::borrow::Cow;

@@ -14,7 +14,7 @@ use std::{
 use armwise::{Arms, Assignment, Oracle, Scores, Ties};
 use serde::{Deserialize, Serialize};
 
-use super::{Game, PerBlock, Scene, Trial, World};
+use super::{Game, Scene, Trial, World};
 use crate::{
     Error,
     data::{Customers, Features},
@@ -67,7 +67,7 @@ pub struct Promotions<'c> {
     n: usize,
     rounds: u64,
     seed: u64,
-    oracle: Box<dyn Oracle + Send>,
+    oracle: Assignment,
     /// What the best super arm earns, by (trial's seed, round): many settings meet the same rounds.
     best: Mutex<BTreeMap<(u64, u64), f64>>,
 }
@@ -94,15 +94,16 @@ impl<'c> Promotions<'c> {
         let promotions = splits[0].promotions();
         check("rounds", rounds.to_string(), rounds > 0, "at least 1".to_owned())?;
         check("k", k.to_string(), k > 0 && k <= n, format!("from 1 to n = {n}"))?;
-        let oracle: Box<dyn Oracle + Send> = match reading {
-            Reading::Independent => Box::new(PerBlock { k }),
+        let per_row = match reading {
+            Reading::Independent => promotions,
             Reading::Disjoint => {
                 let most = n / promotions;
                 let must = format!("at most n / promotions = {most} where a customer gets at most one promotion");
                 check("k", k.to_string(), k <= most, must)?;
-                Box::new(Assignment::new(vec![k; promotions]))
+                1
             }
         };
+        let oracle = Assignment { per_row, ..Assignment::new(vec![k; promotions]) };
         Ok(Self { splits, reading, k, n, rounds, seed, oracle, best: Mutex::default() })
     }
 
@@ -151,7 +152,7 @@ impl World for Promotions<'_> {
     }
 
     fn oracle(&self) -> &dyn Oracle {
-        &*self.oracle
+        &self.oracle
     }
 
     fn key(&self) -> String {
