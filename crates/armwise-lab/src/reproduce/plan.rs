@@ -30,8 +30,6 @@ pub(super) struct Plan {
     pub(super) regret_trials: usize,
     /// The k of Table I.
     pub(super) ks: Vec<usize>,
-    /// The k for which the grid is run in the disjoint reading too.
-    pub(super) disjoint_grid: Vec<usize>,
     /// Evaluation trials of promotions.
     pub(super) promotions_fresh: usize,
     /// Splits for tuning, and for evaluation of small and of large sets.
@@ -59,8 +57,6 @@ impl Plan {
                 regret_rounds: 1000,
                 regret_trials: 20,
                 ks: vec![50, 100, 150, 200],
-                // Left out, to keep the whole within 20 minutes; the tables say where the parameters come from.
-                disjoint_grid: vec![],
                 promotions_fresh: 20,
                 tuning_splits: 5,
                 fresh_splits: [10, 4],
@@ -77,7 +73,6 @@ impl Plan {
                 regret_rounds: 200,
                 regret_trials: 5,
                 ks: vec![50],
-                disjoint_grid: vec![],
                 promotions_fresh: 4,
                 tuning_splits: 1,
                 fresh_splits: [2, 1],

@@ -1,8 +1,7 @@
 //! The sending promotion problem: Table I in both readings, figures 3, 4 and 7.
 //!
 //! The decision to know: parameters are chosen on some splits of the movies and evaluated on others, which share no
-//! trial and, where the band has movies enough, no test movie. Where the grid is not run for the disjoint reading, it
-//! takes the parameters of the independent one.
+//! trial and, where the band has movies enough, no test movie. Each reading and each k has its own grid.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +15,7 @@ use crate::{
     data::{self, Customers, Features, Ratings, Source},
     grid::Grid,
     play::{Detail, Feedback, Sample},
-    results::{
-        AverageReward, Comparison, Cosines, Curve, Data, HeatMap, Mean, Promotions, Protocol, Ratio, Table, TableRow,
-    },
+    results::{AverageReward, Cosines, Curve, Data, HeatMap, Mean, Promotions, Protocol, Ratio, Table, TableRow},
     session::{Job, Session},
     stats::Units,
     world::{self, Purpose, Reading, Trial},
@@ -87,8 +84,7 @@ pub(super) fn splits(
 struct Study {
     row: TableRow,
     average: AverageReward,
-    tuned: Option<Vec<Sample>>,
-    chosen: Vec<Chosen>,
+    tuned: Vec<Sample>,
 }
 
 pub(super) fn run(
@@ -103,16 +99,12 @@ pub(super) fn run(
     let mut tables = Vec::new();
     let mut average_reward = Vec::new();
     let mut sensitivity: (Vec<HeatMap>, String) = Default::default();
-    let mut chosen_for: BTreeMap<usize, Vec<Chosen>> = BTreeMap::new();
     for reading in Reading::ALL {
         let mut rows = Vec::new();
         for &k in &plan.ks {
-            let own = reading == Reading::Independent || plan.disjoint_grid.contains(&k);
-            let given = if own { None } else { chosen_for.get(&k).cloned() };
-            let study = study(plan, splits, seed, session, &grid, reading, k, given)?;
-            if let (Reading::Independent, Some(samples)) = (reading, &study.tuned) {
-                sensitivity = (heat_maps(&grid, samples), format!("{reading}, k = {k}"));
-                chosen_for.insert(k, study.chosen);
+            let study = study(plan, splits, seed, session, &grid, reading, k)?;
+            if reading == Reading::Independent {
+                sensitivity = (heat_maps(&grid, &study.tuned), format!("{reading}, k = {k}"));
             }
             rows.push(study.row);
             average_reward.push(study.average);
@@ -152,7 +144,6 @@ pub(super) fn run(
     })
 }
 
-#[expect(clippy::too_many_arguments, reason = "one study of a plan")]
 fn study(
     plan: &Plan,
     splits: &Splits,
@@ -161,7 +152,6 @@ fn study(
     grid: &Grid,
     reading: Reading,
     k: usize,
-    given: Option<Vec<Chosen>>,
 ) -> Result<Study, Error> {
     let n = CUSTOMERS * k;
     let play = |customers: &[Customers], purpose, trials, settings, detail, stage: &str| {
@@ -170,23 +160,18 @@ fn study(
         let job = Job { world: &world, trials, settings, feedback: Feedback::AT_ONCE, detail };
         Ok::<_, Error>(session.play(&format!("promotions: {reading}, k = {k}, {stage}"), &[job])?.swap_remove(0))
     };
-    let mut comparisons: Vec<Comparison> = Vec::new();
-    let (chosen, tuned) = if let Some(chosen) = given {
-        (chosen, None)
-    } else {
-        let trials = plan.promotions_tuning();
-        let samples = play(&splits.tuning, Purpose::Tuning, trials, grid.runs.clone(), Detail::Totals, "grid")?;
-        let chosen = tune(grid, &samples);
-        let run = |place: usize| chosen[place].candidate.run;
-        comparisons.push(compare(Protocol::Paper, &chosen, run, &samples, splits.tuning.len()));
-        (chosen, Some(samples))
-    };
+    let trials = plan.promotions_tuning();
+    let tuned = play(&splits.tuning, Purpose::Tuning, trials, grid.runs.clone(), Detail::Totals, "grid")?;
+    let chosen = tune(grid, &tuned);
     let (runs, places) = distinct(&chosen);
     let settings = runs.iter().map(|&run| grid.runs[run]).collect();
     let trials = plan.promotions_fresh;
     let fresh = play(&splits.fresh, Purpose::Evaluation, trials, settings, Detail::Rounds, "fresh trials")?;
     let groups = splits.fresh.len();
-    comparisons.push(compare(Protocol::Fresh, &chosen, |place| places[place], &fresh, groups));
+    let comparisons = vec![
+        compare(Protocol::Paper, &chosen, |place| chosen[place].candidate.run, &tuned, splits.tuning.len()),
+        compare(Protocol::Fresh, &chosen, |place| places[place], &fresh, groups),
+    ];
 
     let published = published(k);
     let ratio = |(a, b): (&str, &str)| {
@@ -199,9 +184,8 @@ fn study(
         Some(Ratio { a: a.to_owned(), b: b.to_owned(), published: known, paper: of(Protocol::Paper), fresh })
     };
     let ratios = [("pc2ucb", "c2ucb"), ("arm-wise-ts", "round-wise-ts")].into_iter().filter_map(ratio).collect();
-    let tuned_on = if tuned.is_some() { "this reading" } else { "the independent reading" }.to_owned();
     let average = average(reading, k, &chosen, &places, &fresh, groups);
-    Ok(Study { row: TableRow { k, n, published, tuned_on, comparisons, ratios }, average, tuned, chosen })
+    Ok(Study { row: TableRow { k, n, published, comparisons, ratios }, average, tuned })
 }
 
 fn published(k: usize) -> BTreeMap<String, f64> {

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::results::{Basis, Clustered, Comparison, Mean, Outcome, Promotions, Protocol, Results, Scale, Table};
+use crate::results::{Basis, Clustered, Comparison, Mean, Outcome, Promotions, Protocol, Results, Scale};
 
 /// Everything that a run prints at its end.
 #[must_use]
@@ -72,16 +72,6 @@ fn clustered_table(text: &mut String, clustered: &Clustered) -> std::fmt::Result
     writeln!(text)
 }
 
-/// On which reading parameters were chosen; for each k where that differs.
-fn tuned_on(table: &Table) -> String {
-    let first = table.rows.first().map_or("", |row| &row.tuned_on);
-    if table.rows.iter().all(|row| row.tuned_on == first) {
-        return format!("; tuned on {first}");
-    }
-    let each: Vec<String> = table.rows.iter().map(|row| format!("{} for k = {}", row.tuned_on, row.k)).collect();
-    format!("; tuned on {}", each.join(", "))
-}
-
 fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Result {
     let data = &promotions.data;
     let kind = if data.generated { "GENERATED ratings, not MovieLens" } else { &data.label };
@@ -106,8 +96,7 @@ fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Re
                 .filter_map(|row| Some((row.k, row.comparisons.iter().find(|c| c.protocol == which)?)))
                 .collect();
             let Some((_, first)) = columns.first() else { continue };
-            write!(text, "\n  {} reading, {}, {} trials", table.reading, protocol(which), trials(first))?;
-            writeln!(text, "{}", if which == Protocol::Fresh { tuned_on(table) } else { String::new() })?;
+            writeln!(text, "\n  {} reading, {}, {} trials", table.reading, protocol(which), trials(first))?;
             write!(text, "  {:<16}", "k")?;
             columns.iter().try_for_each(|(k, _)| write!(text, "{k:>18}"))?;
             for (place, tuned) in first.algorithms.iter().enumerate() {
@@ -160,6 +149,7 @@ fn verdicts(text: &mut String, results: &Results) -> std::fmt::Result {
         };
         writeln!(text, "  [{outcome}{basis}] {} ({})", verdict.claim, verdict.place)?;
         writeln!(text, "      {}", verdict.numbers)?;
+        writeln!(text, "      Rule: {}", verdict.rule)?;
     }
     writeln!(text)
 }

@@ -88,12 +88,13 @@ fn params(params: &crate::results::Params) -> String {
 #[expect(clippy::too_many_lines, reason = "one short loop per file")]
 fn csvs(results: &Results) -> Vec<(&'static str, String)> {
     let mut files = Vec::new();
-    let mut maps = Csv::new("problem,algorithm,parameter,lambda,value,mean_reward");
-    let mut heat = |problem: &str, sensitivity: &[crate::results::HeatMap]| {
+    let mut maps = Csv::new("data,features,problem,algorithm,parameter,lambda,value,trials,mean_reward");
+    let mut heat = |[data, features, problem]: [&str; 3], sensitivity: &[crate::results::HeatMap]| {
         for map in sensitivity {
             for (lambda, row) in map.lambda.iter().zip(&map.reward) {
                 for (value, reward) in map.values.iter().zip(row) {
-                    maps.row([&problem, &map.algorithm, &map.parameter, lambda, value, reward]);
+                    let (name, parameter, trials) = (&map.algorithm, &map.parameter, &map.trials);
+                    maps.row([&data, &features, &problem, name, parameter, lambda, value, trials, reward]);
                 }
             }
         }
@@ -156,27 +157,28 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
             }
         }
         files.push(("figure6.csv", csv.0));
-        heat("clustered", &clustered.sensitivity);
+        heat(["artificial clusters", "", "clustered"], &clustered.sensitivity);
     }
     if let Some(promotions) = &results.promotions {
-        let label = &promotions.data.label;
-        let mut csv = Csv::new("data,low,high,share");
+        let (label, features) = (&promotions.data.label, &promotions.data.features);
+        let mut csv = Csv::new("data,features,low,high,share");
         for (edges, share) in promotions.cosines.edges.windows(2).zip(&promotions.cosines.share) {
-            csv.row([label, &edges[0], &edges[1], share]);
+            csv.row([label, features, &edges[0], &edges[1], share]);
         }
         files.push(("figure3.csv", csv.0));
-        let mut csv = Csv::new("data,reading,k,algorithm,round,average_reward,se");
+        let mut csv = Csv::new("data,features,reading,k,algorithm,round,average_reward,se");
         for study in &promotions.average_reward {
             for curve in &study.curves {
                 for (t, point) in curve.points.iter().enumerate() {
-                    let (round, se) = (t + 1, field(point.se));
-                    csv.row([label, &study.reading, &study.k, &curve.algorithm, &round, &point.mean, &se]);
+                    let (name, round, se) = (&curve.algorithm, t + 1, field(point.se));
+                    csv.row([label, features, &study.reading, &study.k, name, &round, &point.mean, &se]);
                 }
             }
         }
         files.push(("figure4.csv", csv.0));
         let mut csv = Csv::new("data,features,reading,k,n,protocol,algorithm,published,mean,se,trials,params,oracle");
-        let mut ratios = Csv::new("data,reading,k,a,b,published,paper,paper_low,paper_high,fresh,fresh_low,fresh_high");
+        let mut ratios =
+            Csv::new("data,features,reading,k,a,b,published,paper,paper_low,paper_high,fresh,fresh_low,fresh_high");
         for table in &promotions.tables {
             for row in &table.rows {
                 for comparison in &row.comparisons {
@@ -184,7 +186,7 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                         let published = row.published.get(&tuned.algorithm).map_or(String::new(), f64::to_string);
                         csv.row([
                             label,
-                            &promotions.data.features,
+                            features,
                             &table.reading,
                             &row.k,
                             &row.n,
@@ -203,6 +205,7 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
                     let paper = ratio.paper;
                     ratios.row([
                         label,
+                        features,
                         &table.reading,
                         &row.k,
                         &ratio.a,
@@ -220,7 +223,7 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
         }
         files.push(("table1.csv", csv.0));
         files.push(("ratios.csv", ratios.0));
-        heat(&promotions.sensitivity_of, &promotions.sensitivity);
+        heat([label, features, &promotions.sensitivity_of], &promotions.sensitivity);
     }
     files.push(("figure7.csv", maps.0));
     let mut csv = Csv::new("claim,place,rule,outcome,basis,numbers");

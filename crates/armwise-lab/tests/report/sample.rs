@@ -221,7 +221,6 @@ fn table(reading: &str, place: usize) -> Table {
             .zip(published)
             .map(|(name, value)| ((*name).to_owned(), value * k as f64 / 50.0))
             .collect(),
-        tuned_on: "this reading".to_owned(),
         comparisons: if place == 0 {
             comparisons(90.0 * k as f64, k)
         } else {

@@ -87,9 +87,7 @@ fn rewards(promotions: &Promotions, reading: &Reading) -> String {
             if let Some(comparison) = under(&row.comparisons, protocol) {
                 let count = comparison.algorithms.iter().map(|tuned| tuned.trials).max().unwrap_or(0);
                 let name = if protocol == Protocol::Paper { "paper" } else { "fresh" };
-                let elsewhere = protocol == Protocol::Fresh && row.tuned_on != "this reading";
-                let tuned_on = if elsewhere { format!("; tuned on {}", row.tuned_on) } else { String::new() };
-                line(&format!("ours, {name}, {}{tuned_on}", trials(count)), ours(comparison), "src");
+                line(&format!("ours, {name}, {}", trials(count)), ours(comparison), "src");
             }
         }
     }

@@ -14,7 +14,7 @@ fn word(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// `Of 9 ..., 6 hold, 2 do not hold and 1 is not decided`, as markup; empty where there are none.
+/// `Of 9 claims ..., 6 hold, 2 do not hold and 1 is not decided`, as markup; empty where there are none.
 fn counted(results: &Results, basis: Basis, what: &str) -> String {
     let of = || results.verdicts.iter().filter(|verdict| verdict.basis == basis);
     let say = |outcome: Outcome, one: &str, many: &str| {
@@ -24,7 +24,8 @@ fn counted(results: &Results, basis: Basis, what: &str) -> String {
     match of().count() {
         0 => String::new(),
         count => format!(
-            "Of {count} {what}, {}, {} and {} by this data. ",
+            "Of {count} {}{what}, {}, {} and {} by this data. ",
+            if count == 1 { "claim" } else { "claims" },
             say(Outcome::Holds, "holds", "hold"),
             say(Outcome::DoesNotHold, "does not hold", "do not hold"),
             say(Outcome::NotDecided, "is not decided", "are not decided")
@@ -38,11 +39,11 @@ pub(super) fn summary(results: &Results) -> String {
     if results.verdicts.is_empty() {
         return String::new();
     }
-    let paper = counted(results, Basis::Paper, "claims of the paper");
+    let paper = counted(results, Basis::Paper, " of the paper");
     let generated = counted(
         results,
         Basis::Generated,
-        "more that were tried on generated ratings, which say nothing about the paper’s MovieLens numbers",
+        " tried on generated ratings, which say nothing about the paper’s MovieLens numbers",
     );
     let text = paper + &generated;
     format!("<p class=\"summary\"><a href=\"#verdicts\">{}</a></p>\n", text.trim_end())
