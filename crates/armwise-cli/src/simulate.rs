@@ -9,10 +9,47 @@ use clap::Args;
 
 use crate::bars::Bars;
 
+/// What a study may say, with the defaults.
+const STUDY: &str = r#"The study; [problem] and [run] are shown with their defaults:
+
+  [problem]
+  kind = "clustered"        # required
+  angle = 1.5708            # above 0 and at most pi/2
+  d = 11                    # d - 1 clusters
+  n = 2000
+  k = 100
+  rounds = 10
+  order = "by-cluster"      # or "shuffled"
+  spread = 0.0              # above 0: features stray from their centres
+  # or
+  kind = "promotions"
+  ratings = "ratings.csv"   # a MovieLens file, found from the study's folder; generated if left out
+  features = "svd"          # svd-normalised, als, als-normalised
+  reading = "independent"   # or "disjoint": a customer gets at most one promotion in a round
+  promotions = 10
+  k = 50
+  n = 5000                  # 100 k
+  rounds = 20
+
+  [run]
+  trials = 100
+  seed = 1
+  ties = "by-id"            # or "random"
+  threads = 2               # all processors if left out; the numbers do not depend on it
+  delay = 0                 # rewards arrive that many rounds late
+  batch = 1                 # the model is updated every so many rounds
+
+  [[algorithm]]             # at least one; a list of values makes a grid
+  name = "arm-wise-ts"      # lambda, v; round-wise-ts too
+  v = [0.1, 1.0]
+  # greedy and random: lambda. c2ucb: lambda, alpha. pc2ucb: lambda, alpha, c.
+  # comblin-ucb: lambda2, sigma2, c. comblin-ts: lambda2, sigma2."#;
+
 /// Arguments of `simulate`.
 #[derive(Args)]
+#[command(after_long_help = STUDY)]
 pub(crate) struct Arguments {
-    /// The study.
+    /// The study, a TOML file.
     experiment: PathBuf,
     /// Print JSON for machines.
     #[arg(long)]

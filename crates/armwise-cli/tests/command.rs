@@ -109,6 +109,24 @@ fn the_readme_s_study_runs() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Every name that the help of `simulate` shows is one that a study may have.
+#[test]
+fn the_help_s_studies_run() {
+    let folder = folder("help");
+    let file = folder.join("e.toml");
+    let help = String::from_utf8(run(&["simulate", "--help"]).stdout).unwrap();
+    let study = help.split("their defaults:").nth(1).unwrap().replace("trials = 100", "trials = 1");
+    let (first, rest) = study.split_once("# or\n").unwrap();
+    let (second, rest) = rest.split_once("[run]").unwrap();
+    let second = second.replace("ratings = ", "# ").replace("k = 50", "k = 3").replace("n = 5000", "n = 100");
+    for problem in [first.to_owned(), format!("[problem]\n{second}")] {
+        fs::write(&file, format!("{problem}[run]{rest}")).unwrap();
+        let output = run(&["simulate", text(&file)]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn bad_studies_are_refused_with_line_and_column() {
     let folder = folder("studies");

@@ -17,9 +17,10 @@ use armwise_lab::{
 };
 
 /// Tunes on one split and evaluates on another.
-fn check(ratings: &Ratings, reading: Reading, k: usize, n: usize) {
+fn check(ratings: &Ratings, variant: Variant, reading: Reading) {
+    let (k, n) = (50, 5_000);
     let grid = Grid::new(&[-2, 0]);
-    let split = |number| Customers::new(ratings, Variant::Svd, 10, 3, number).unwrap();
+    let split = |number| Customers::new(ratings, variant, 10, 3, number).unwrap();
     let (tuning, fresh) = ([split(0)], [split(1)]);
     let session = Session::new(2, Store::none(), &Silent);
     let play = |customers: &[Customers], purpose, settings| -> Vec<Sample> {
@@ -44,17 +45,22 @@ fn check(ratings: &Ratings, reading: Reading, k: usize, n: usize) {
     let best: f64 = evaluated.iter().map(Sample::total_best).sum();
     for (place, (name, _)) in grid.algorithms.iter().enumerate().take(7) {
         let reward = total(&evaluated, place);
-        println!("{reading} {name}: {:.2} times random", reward / random);
-        assert!(reward >= 5.0 * random, "{reading}, {name}: {reward} against {random}");
-        assert!(reward <= best, "{reading}, {name}: {reward} above the best possible {best}");
+        println!("{variant} {reading} {name}: {:.2} times random", reward / random);
+        assert!(reward >= 5.0 * random, "{variant}, {reading}, {name}: {reward} against {random}");
+        assert!(reward <= best, "{variant}, {reading}, {name}: {reward} above the best possible {best}");
     }
+}
+
+fn check_all(ratings: &Ratings) {
+    check(ratings, Variant::Svd, Reading::Independent);
+    check(ratings, Variant::Svd, Reading::Disjoint);
+    check(ratings, Variant::Als, Reading::Disjoint);
 }
 
 #[test]
 fn tuned_algorithms_are_five_times_random_on_generated_ratings() {
     let ratings = Ratings::generate(&Generated { users: 10_000, movies: 3_000, ratings: 700_000 }, 3).unwrap();
-    check(&ratings, Reading::Independent, 50, 5_000);
-    check(&ratings, Reading::Disjoint, 50, 5_000);
+    check_all(&ratings);
 }
 
 #[test]
@@ -63,6 +69,5 @@ fn tuned_algorithms_are_five_times_random_on_ml_1m() {
         return println!("skipped: ARMWISE_ML1M does not name a folder with ml-1m");
     };
     let ratings = Ratings::read(&Path::new(&folder).join("ratings.dat")).unwrap();
-    check(&ratings, Reading::Independent, 50, 5_000);
-    check(&ratings, Reading::Disjoint, 50, 5_000);
+    check_all(&ratings);
 }

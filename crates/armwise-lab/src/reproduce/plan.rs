@@ -75,7 +75,7 @@ impl Plan {
                 ks: vec![50],
                 promotions_fresh: 4,
                 tuning_splits: 1,
-                fresh_splits: [2, 1],
+                fresh_splits: [4, 2],
                 generated: Generated { users: 10_000, movies: 3_000, ratings: 700_000 },
                 cosine_users: 4_000,
             },

@@ -45,6 +45,10 @@ fn lines(study: &AverageReward) -> Vec<Series> {
         study.curves.iter().map(|curve| series_of_curve(curve, names_with_ties(&study.curves, curve))).collect();
     for one in &mut series {
         one.every = usize::MAX;
+        // Seven bands over each other show nothing; the margins of all are in the table.
+        if !one.bold {
+            one.error = Error::None;
+        }
     }
     series.sort_by_key(|one| one.bold);
     series
@@ -92,7 +96,7 @@ fn scene(promotions: &Promotions, studies: &[&AverageReward], width: f64) -> Sce
 
 fn caption(promotions: &Promotions, studies: &[&AverageReward]) -> String {
     let mut text = format!(
-        "Fresh trials. The value in round t is the sum of rewards of rounds 1 to t, divided by t; a round sends {} promotions to k customers each, and a reward is a rating in stars or 0. Bands are 95% intervals, from the means of the draws of test movies where there are several. <i>Independent</i>: a customer may get several promotions in a round, as the formula of S has it; <i>disjoint</i>: at most one, as the text has it. ",
+        "Fresh trials. The value in round t is the sum of rewards of rounds 1 to t, divided by t; a round sends {} promotions to k customers each, and a reward is a rating in stars or 0. Bands are 95% intervals of the two arm-wise algorithms, from the means of the draws of test movies where there are several; the margins of all are in the table below, and since all meet the same trials, the ratios of Table I say more about differences. <i>Independent</i>: a customer may get several promotions in a round, as the formula of S has it; <i>disjoint</i>: at most one, as the text has it. ",
         promotions.promotions
     );
     for study in studies.iter().take(1) {
