@@ -1,7 +1,8 @@
 //! The parameters that were chosen for each algorithm.
 //!
-//! The decision to know: one table per problem with a column per setting of the problem, fresh protocol first; a
-//! parameter at an end of the grid is marked, since the best value may lie beyond.
+//! The decision to know: one table per problem with a column per setting of the problem, fresh protocol first, and one
+//! table for both where they chose the same; a parameter at an end of the grid is marked, since the best value may lie
+//! beyond.
 
 use crate::report::figures::{in_order, title_of, tuned, under};
 use crate::report::html::{Cell, Table};
@@ -36,29 +37,19 @@ pub(super) fn swatch(name: &str) -> String {
 /// The tables of chosen parameters.
 pub(super) fn html(results: &Results) -> String {
     let mut out = String::new();
-    for protocol in [Protocol::Fresh, Protocol::Paper] {
-        let name = if protocol == Protocol::Fresh { "fresh" } else { "paper" };
-        if let Some(clustered) = &results.clustered {
-            let columns = clustered
-                .angles
-                .iter()
-                .filter_map(|angle| Some((angle.label.replace("pi", "π"), under(&angle.comparisons, protocol)?)));
-            let caption = format!("Clustered case, protocol {name}, by angle");
-            out.push_str(&table(&caption, &columns.collect::<Vec<_>>(), &clustered.grid));
-        }
-        if let Some(promotions) = &results.promotions {
-            for table_one in &promotions.tables {
-                let columns = table_one
-                    .rows
-                    .iter()
-                    .filter_map(|row| Some((format!("k = {}", row.k), under(&row.comparisons, protocol)?)));
-                let caption = format!(
-                    "Sending promotions, {}, protocol {name}, by k{}",
-                    table_one.reading,
-                    if promotions.data.generated { " (generated ratings)" } else { "" }
-                );
-                out.push_str(&table(&caption, &columns.collect::<Vec<_>>(), &promotions.grid));
-            }
+    if let Some(clustered) = &results.clustered {
+        let angles = clustered.angles.iter();
+        let columns: Vec<Column<'_>> =
+            angles.map(|angle| (angle.label.replace("pi", "π"), &*angle.comparisons)).collect();
+        out.push_str(&tables("Clustered case", "by angle", &columns, &clustered.grid));
+    }
+    if let Some(promotions) = &results.promotions {
+        for table_one in &promotions.tables {
+            let rows = table_one.rows.iter();
+            let columns: Vec<Column<'_>> = rows.map(|row| (format!("k = {}", row.k), &*row.comparisons)).collect();
+            let by = if promotions.data.generated { "by k (generated ratings)" } else { "by k" };
+            let problem = format!("Sending promotions, {}", table_one.reading);
+            out.push_str(&tables(&problem, by, &columns, &promotions.grid));
         }
     }
     if out.is_empty() {
@@ -66,8 +57,28 @@ pub(super) fn html(results: &Results) -> String {
     }
     let note = "An asterisk marks a value at an end of the grid, beyond which a better one may lie.";
     format!(
-        "<p>Protocol fresh chooses on tuning trials of its own, protocol paper on the evaluated trials. {note}</p>\n{out}"
+        "<p>Protocol fresh chooses on tuning trials of its own, protocol paper on the evaluated trials, which are the first of those tuning trials. {note}</p>\n{out}"
     )
+}
+
+/// A setting of the problem and its comparisons.
+type Column<'r> = (String, &'r [Comparison]);
+
+/// A table for each protocol, or one for both where they chose the same.
+fn tables(problem: &str, by: &str, columns: &[Column<'_>], grid: &[f64]) -> String {
+    let of = |protocol: Protocol, name: &str| {
+        let columns: Vec<(String, &Comparison)> = columns
+            .iter()
+            .filter_map(|(label, comparisons)| Some((label.clone(), under(comparisons, protocol)?)))
+            .collect();
+        table(&format!("{problem}, {name}, {by}"), &columns, grid)
+    };
+    let both = "protocols fresh and paper";
+    let same = of(Protocol::Fresh, both);
+    if same == of(Protocol::Paper, both) {
+        return same;
+    }
+    of(Protocol::Fresh, "protocol fresh") + &of(Protocol::Paper, "protocol paper")
 }
 
 fn table(caption: &str, columns: &[(String, &Comparison)], grid: &[f64]) -> String {
