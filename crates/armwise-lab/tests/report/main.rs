@@ -231,8 +231,8 @@ fn claims_on_generated_data_and_our_own_readings_are_counted_apart() {
     results.verdicts[2].basis = armwise_lab::results::Basis::Implied;
     let page = page(&written("headline", &results));
     let summary = page.split("class=\"summary\"").nth(1).and_then(|rest| rest.split("</p>").next()).expect("a summary");
-    assert!(summary.contains("Of 1 claims of the paper, <strong>1 holds</strong>"), "{summary}");
-    assert!(summary.contains("Of 1 more that were tried on generated ratings"), "{summary}");
+    assert!(summary.contains("Of 1 claim of the paper, <strong>1 holds</strong>"), "{summary}");
+    assert!(summary.contains("Of 1 claim tried on generated ratings"), "{summary}");
     assert_eq!(summary.matches("Of 1").count(), 2, "our own reading does not count: {summary}");
 }
 
