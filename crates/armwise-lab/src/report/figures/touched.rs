@@ -46,7 +46,7 @@ fn scene(studies: &[&Touched], width: f64) -> Scene {
         let last = study.clusters_per_round.iter().map(|curve| curve.points.len()).max().unwrap_or(1) as f64;
         let area = areas[2 * place];
         let touched = LinePanel {
-            title: sentence(&study.label),
+            title: study.label.clone(),
             x: rounds_axis(last, area.width * 0.5),
             y_title: format!("Clusters touched, of {}", study.clusters),
             y: Scale::Linear { low: 0.0, high: study.clusters as f64 * 1.04 },
@@ -63,7 +63,7 @@ fn scene(studies: &[&Touched], width: f64) -> Scene {
         }
         let area = areas[2 * place + 1];
         let reward = LinePanel {
-            title: if columns == 1 { sentence(&study.label) } else { " ".to_owned() },
+            title: if columns == 1 { study.label.clone() } else { " ".to_owned() },
             x: rounds_axis(last, area.width * 0.5),
             y_title: "Average reward per round so far".to_owned(),
             y: range(&series, true),
@@ -73,12 +73,6 @@ fn scene(studies: &[&Touched], width: f64) -> Scene {
         reward.draw(&mut scene, area);
     }
     scene
-}
-
-/// With a capital letter at the beginning.
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn named(study: &Touched, curve: &Curve) -> String {
@@ -97,7 +91,7 @@ fn caption(studies: &[&Touched]) -> String {
             &mut text,
             format_args!(
                 "<b>{}</b> (angle {}, k = {}, {}). Clusters touched in round 1, of {}: {}. ",
-                escape(&sentence(&study.label)),
+                escape(&study.label),
                 angle_of(study.angle),
                 number(study.k as f64, 0),
                 trials(study.trials),
@@ -125,7 +119,7 @@ fn numbers(study: &Touched) -> String {
     });
     let head = ["Clusters, first round", "Clusters, last round", "Reward, first round", "Average reward, all rounds"];
     Table {
-        caption: escape(&sentence(&study.label)),
+        caption: escape(&study.label),
         head: std::iter::once(Cell::text("Algorithm")).chain(head.map(Cell::number)).collect(),
         rows: rows.collect(),
     }
