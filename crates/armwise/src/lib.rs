@@ -21,6 +21,7 @@ mod choosing;
 mod decision;
 mod error;
 mod id;
+mod kernel;
 mod learner;
 mod ledger;
 mod model;

@@ -2,11 +2,12 @@
 //!
 //! The decision to know: V^-1 is never formed. width = |x|_{V^-1} = |W x| with W = L^-1, which is half the work,
 //! can never come out negative, and loses only the square root of the condition number. Every sum runs in
-//! ascending order, so [`Posterior::width`] gives the very bits of the tiled scoring kernel.
+//! ascending order with fused multiply-adds, so [`Posterior::width`] gives the very bits of the scoring kernel.
 
 use crate::{
     Draws, Error,
     error::positive,
+    kernel,
     model::{Block, triangle},
 };
 use faer::{
@@ -101,7 +102,7 @@ impl Posterior {
     #[must_use]
     pub fn mean(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dim(), "features of an arm");
-        dot(&self.theta_hat, x)
+        kernel::dot(&self.theta_hat, x)
     }
 
     /// How uncertain it is: |x|_{V^-1} = |W x|.
@@ -111,8 +112,7 @@ impl Posterior {
     #[must_use]
     pub fn width(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dim(), "features of an arm");
-        let squares = (0..x.len()).map(|i| dot(self.row(i), x)).map(|y| y * y);
-        squares.fold(0.0, |sum, square| sum + square).sqrt()
+        kernel::square(&self.w, x).sqrt()
     }
 
     /// A draw from N(theta_hat, v^2 V^-1): theta_hat + v W' z, with coordinate j of z the normal of id j.
@@ -143,9 +143,4 @@ impl Posterior {
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.w[triangle(i)..triangle(i + 1)]
     }
-}
-
-/// The inner product over the shorter length, in ascending order.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + a * b)
 }

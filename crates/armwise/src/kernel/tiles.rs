@@ -1,0 +1,100 @@
+//! Arms turned into tiles: rows transposed.
+//!
+//! The decision to know: rows of the other precision are converted first and transposed after, both within the
+//! first-level cache; while a tile is computed, the rows of the next one are fetched.
+
+use super::{
+    tile::Tiles,
+    vector::{Vector, Zero},
+};
+
+/// How a stored feature becomes the kernel's.
+pub(crate) trait Convert<T>: Copy + Send + Sync {
+    /// The nearest number.
+    fn convert(self) -> T;
+    /// The slice itself, where nothing needs to be converted.
+    fn same(all: &[Self]) -> Option<&[T]>;
+}
+
+macro_rules! convert {
+    ($S:ty, $T:ty, $convert:expr, $same:expr) => {
+        impl Convert<$T> for $S {
+            #[inline(always)]
+            fn convert(self) -> $T {
+                $convert(self)
+            }
+
+            #[inline(always)]
+            fn same(all: &[Self]) -> Option<&[$T]> {
+                $same(all)
+            }
+        }
+    };
+}
+
+convert!(f32, f32, |x| x, Some);
+convert!(f64, f64, |x| x, Some);
+convert!(f32, f64, f64::from, |_| None);
+convert!(f64, f32, |x| x as f32, |_| None);
+
+/// Row-major features.
+pub(super) struct Rows<'a, S> {
+    pub(super) features: &'a [S],
+    pub(super) dim: usize,
+}
+
+impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
+    #[inline(always)]
+    fn rows(&self) -> usize {
+        self.features.len() / self.dim
+    }
+
+    #[inline(always)]
+    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> *const V::T {
+        let (d, width) = (self.dim, NV * V::LANES);
+        let (tile, spare) = room.split_at_mut(d * width);
+        let here = width.min(self.features.len() / d - first);
+        let from = &self.features[first * d..(first + here) * d];
+        let rows = match S::same(from) {
+            Some(rows) if here == width => rows,
+            _ => {
+                for (to, from) in spare.iter_mut().zip(from) {
+                    *to = from.convert();
+                }
+                spare[from.len()..d * width].fill(V::T::ZERO);
+                &spare[..d * width]
+            }
+        };
+        for v in 0..NV {
+            let (rows, tile) = (&rows[v * V::LANES * d..], &mut tile[v * V::LANES..]);
+            let mut column = 0;
+            while column + V::CHUNK <= d {
+                // SAFETY: LANES rows of d features are left in `rows`, CHUNK columns of this vector in `tile`.
+                unsafe {
+                    V::transpose(rows.as_ptr().add(column), d, tile.as_mut_ptr().add(column * width), width);
+                }
+                column += V::CHUNK;
+            }
+            for column in column..d {
+                for lane in 0..V::LANES {
+                    tile[column * width + lane] = rows[lane * d + column];
+                }
+            }
+        }
+        fetch(&self.features[(first + here) * d..], d * width);
+        tile.as_ptr()
+    }
+}
+
+/// Asks for the first `count` elements, which are needed soon.
+#[inline(always)]
+fn fetch<S>(from: &[S], count: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for element in from[..count.min(from.len())].iter().step_by((64 / size_of::<S>()).max(1)) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: every x86-64 has this instruction, and the address is that of an element.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (from, count);
+}
