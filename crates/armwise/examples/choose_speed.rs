@@ -48,7 +48,7 @@ fn time(shape: &str, peak: f64) -> Result<serde_json::Value, Box<dyn Error>> {
     let constraint = Constraint::top_k(k);
     let learner = learner(algorithm, &arms, m)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-    let mut run = |what: &mut (dyn FnMut(u64) + Send)| pool.install(|| seconds(what));
+    let run = |what: &mut (dyn FnMut(u64) + Send)| pool.install(|| seconds(what));
     let scores = run(&mut |t| {
         black_box(learner.scores(Round::new(1, t), &arms)).expect("good arms");
     });

@@ -218,6 +218,32 @@ impl<'a> Arms<'a> {
         }
     }
 
+    /// The ids of all rows.
+    pub(crate) fn ids_into(&self, ids: &mut Vec<u64>) {
+        ids.clear();
+        match self.keys {
+            Keys::FromRow(first) => ids.extend(first..first + self.len as u64),
+            Keys::Ids(all) | Keys::Names { ids: all, .. } => ids.extend_from_slice(all),
+        }
+    }
+
+    /// Copies of some rows, without their columns.
+    pub(crate) fn gather(&self, rows: &[usize]) -> Gathered {
+        fn pick<T: Copy>(all: &[T], per_row: usize, rows: &[usize]) -> Vec<T> {
+            rows.iter().flat_map(|row| &all[row * per_row..(row + 1) * per_row]).copied().collect()
+        }
+        Gathered {
+            features: match self.features {
+                Features::F32(x) => Stored::F32(pick(x, self.dim, rows)),
+                Features::F64(x) => Stored::F64(pick(x, self.dim, rows)),
+            },
+            dim: self.dim,
+            ids: rows.iter().map(|&row| self.id(row)).collect(),
+            names: rows.iter().filter_map(|&row| self.name(row)).map(str::to_owned).collect(),
+            eligible: self.eligible.map(|mask| pick(mask, self.eligible_per_row(), rows)),
+        }
+    }
+
     /// The name of a row, where names were given.
     #[must_use]
     pub fn name(&self, row: usize) -> Option<&'a str> {
@@ -277,6 +303,43 @@ impl<'a> Arms<'a> {
     /// The names of the attached columns.
     pub fn column_names(&self) -> impl Iterator<Item = &'a str> {
         self.columns.iter().map(|column| column.name)
+    }
+}
+
+/// Features that are owned, in either precision.
+#[derive(Debug, Clone)]
+pub(crate) enum Stored {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl Stored {
+    pub(crate) fn features(&self) -> Features<'_> {
+        match self {
+            Self::F32(x) => Features::F32(x),
+            Self::F64(x) => Features::F64(x),
+        }
+    }
+}
+
+/// Rows taken out of some arms.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    features: Stored,
+    dim: usize,
+    ids: Vec<u64>,
+    /// As many as rows, or none.
+    names: Vec<String>,
+    eligible: Option<Vec<bool>>,
+}
+
+impl Gathered {
+    /// The rows as arms; that their ids are unique was seen to where they come from.
+    pub(crate) fn arms(&self) -> Result<Arms<'_>, Error> {
+        let ids = &self.ids;
+        let keys = if self.names.is_empty() { Keys::Ids(ids) } else { Keys::Names { names: &self.names, ids } };
+        let arms = Arms::new(self.features.features(), self.dim)?;
+        Ok(Arms { keys, eligible: self.eligible.as_deref(), ..arms })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     Round, Scores, Ties,
     ledger::Ledger,
     model::check_features,
+    scan::shortlist,
     scoring::{Explanation, Scorer},
 };
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,9 +102,14 @@ impl<P: Policy> Learner<P> {
     pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
         let posteriors = self.posteriors(round)?;
         let scorer = Scorer::new(&self.policy, &posteriors, round)?;
-        let scores = scorer.score(arms)?;
-        let scores = Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?;
-        decide(&scorer, round, &scores, oracle)
+        let decide = |arms: &Arms<'_>| {
+            let scores = scorer.score(arms)?;
+            decide(&scorer, round, &Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?, oracle)
+        };
+        match oracle.best_only().and_then(|k| shortlist(&scorer, arms, k)) {
+            Some(rows) => decide(&arms.gather(&rows).arms()?),
+            None => decide(arms),
+        }
     }
 
     /// Chooses the super arm of a round whose arms come in parts: the same decision as from all arms at once.

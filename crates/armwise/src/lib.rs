@@ -30,6 +30,7 @@ mod policy;
 mod posterior;
 mod round;
 mod saved;
+mod scan;
 mod scoring;
 pub mod theory;
 

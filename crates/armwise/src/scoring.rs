@@ -11,22 +11,23 @@ use crate::{
 use rayon::prelude::*;
 
 /// Tiles that one task scores.
-const TILES_PER_TASK: usize = 40;
+pub(crate) const TILES_PER_TASK: usize = 40;
 /// Below this many multiplications threads cost more than they save.
-const PARALLEL: usize = 1 << 19;
+pub(crate) const PARALLEL: usize = 1 << 19;
 
 /// A policy made ready to score the arms of one round.
 pub(crate) struct Scorer<'p> {
-    kernel: Kernel,
-    blocks: Vec<BlockScorer<'p>>,
+    pub(crate) kernel: Kernel,
+    pub(crate) blocks: Vec<BlockScorer<'p>>,
     packed: Vec<Packed<f64>>,
-    dim: usize,
+    pub(crate) dim: usize,
 }
 
-struct BlockScorer<'p> {
-    posterior: &'p Posterior,
-    direction: Vec<f64>,
-    bonus: Bonus<'p>,
+/// What the policy said about a block.
+pub(crate) struct BlockScorer<'p> {
+    pub(crate) posterior: &'p Posterior,
+    pub(crate) direction: Vec<f64>,
+    pub(crate) bonus: Bonus<'p>,
     draws: Draws,
 }
 
@@ -63,11 +64,7 @@ impl<'p> Scorer<'p> {
             Ok(BlockScorer { posterior, direction, bonus: policy.bonus(&at), draws })
         };
         let blocks = (0..).zip(posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
-        let pack = |block: &BlockScorer<'_>| {
-            let w = (block.bonus.times == Times::Width).then(|| block.posterior.factor());
-            kernel.pack(&block.direction, w)
-        };
-        let packed = blocks.iter().map(pack).collect();
+        let packed = blocks.iter().map(|block| kernel.pack(&block.direction, block.w())).collect();
         Ok(Self { kernel, blocks, packed, dim })
     }
 
@@ -119,7 +116,7 @@ impl<'p> Scorer<'p> {
             let mut coefficients = own.clone();
             bonus.coefficients(&mut coefficients);
             for place in 0..run.len() {
-                let width = products.squares(0)[place].sqrt();
+                let width = products.widths(0)[place];
                 let score = products.dots(1)[place] + bonus.times.of(coefficients[place], width);
                 let draw = (bonus.draw != Draw::None).then_some(own[place]);
                 all.push(Explanation { mean: products.dots(0)[place], width, draw, score });
@@ -128,7 +125,8 @@ impl<'p> Scorer<'p> {
         all
     }
 
-    fn check(&self, arms: &Arms<'_>) -> Result<(), Error> {
+    /// Refuses arms of another shape.
+    pub(crate) fn check(&self, arms: &Arms<'_>) -> Result<(), Error> {
         if arms.dim() != self.dim {
             return Err(Error::Dimension { what: "features per arm", expected: self.dim, found: arms.dim() });
         }
@@ -145,25 +143,40 @@ impl<'p> Scorer<'p> {
             Features::F32(x) => self.kernel.products(x, &self.packed, products),
             Features::F64(x) => self.kernel.products(x, &self.packed, products),
         }
-        ids.clear();
-        ids.extend((0..part.len()).map(|row| part.id(row)));
-        coefficients.resize(part.len(), 0.0);
+        part.ids_into(ids);
         let blocks = self.blocks.len();
-        for (block, BlockScorer { bonus, draws, .. }) in self.blocks.iter().enumerate() {
-            bonus.draw.fill(draws, ids, coefficients);
-            bonus.coefficients(coefficients);
-            let out = out[block..].iter_mut().step_by(blocks);
-            let products = products.dots(block).iter().zip(products.squares(block));
-            for ((out, (dot, square)), coefficient) in out.zip(products).zip(&*coefficients) {
-                *out = dot + bonus.times.of(*coefficient, square.sqrt());
+        for (block, scorer) in self.blocks.iter().enumerate() {
+            scorer.coefficients(ids, coefficients);
+            let bonus = &scorer.bonus;
+            let products = products.dots(block).iter().zip(products.widths(block));
+            let score = |((dot, width), coefficient): ((&f64, &f64), &f64)| dot + bonus.times.of(*coefficient, *width);
+            let scores = products.zip(&*coefficients).map(score);
+            if blocks == 1 {
+                out.iter_mut().zip(scores).for_each(|(out, score)| *out = score);
+            } else {
+                out[block..].iter_mut().step_by(blocks).zip(scores).for_each(|(out, score)| *out = score);
             }
         }
     }
 }
 
+impl BlockScorer<'_> {
+    /// The coefficients of the arms with these ids.
+    pub(crate) fn coefficients(&self, ids: &[u64], out: &mut Vec<f64>) {
+        out.resize(ids.len(), 0.0);
+        self.bonus.draw.fill(&self.draws, ids, out);
+        self.bonus.coefficients(out);
+    }
+
+    /// The direction's posterior W, where widths matter.
+    pub(crate) fn w(&self) -> Option<&[f64]> {
+        (self.bonus.times == Times::Width).then(|| self.posterior.factor())
+    }
+}
+
 impl Times {
     #[inline]
-    fn of(self, coefficient: f64, width: f64) -> f64 {
+    pub(crate) fn of(self, coefficient: f64, width: f64) -> f64 {
         if self == Self::Width { coefficient * width } else { coefficient }
     }
 }

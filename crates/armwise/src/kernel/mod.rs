@@ -43,7 +43,7 @@ enum Path {
 pub(crate) struct Products<T> {
     rows: usize,
     dots: Vec<T>,
-    squares: Vec<T>,
+    widths: Vec<T>,
     norms: Vec<T>,
     /// Room for tiles.
     room: Vec<T>,
@@ -55,9 +55,9 @@ impl<T> Products<T> {
         &self.dots[block * self.rows..(block + 1) * self.rows]
     }
 
-    /// |W x|^2 of a block, arm by arm; meaningless for a block without a W.
-    pub(crate) fn squares(&self, block: usize) -> &[T] {
-        &self.squares[block * self.rows..(block + 1) * self.rows]
+    /// |W x| of a block, arm by arm; meaningless for a block without a W.
+    pub(crate) fn widths(&self, block: usize) -> &[T] {
+        &self.widths[block * self.rows..(block + 1) * self.rows]
     }
 }
 
@@ -126,6 +126,35 @@ impl Kernel {
         Packed::new(direction, w, self.height(), 1, |w| w)
     }
 
+    /// As [`pack`](Self::pack), rounded to f32 and with a place for the norm.
+    pub(crate) fn pack_single(self, direction: &[f64], w: Option<&[f64]>) -> Packed<f32> {
+        Packed::new(direction, w, self.height(), 2, |w| w as f32)
+    }
+
+    /// Products and norms in f32, of row-major features rounded to f32.
+    pub(crate) fn approximate<S: Convert<f32>>(
+        self,
+        features: &[S],
+        packed: &[Packed<f32>],
+        products: &mut Products<f32>,
+    ) {
+        let rows = Rows { features, dim: packed[0].dim };
+        products.prepare(features.len() / rows.dim, packed, 2 * self.width(), true);
+        let Products { dots, widths, norms, room, .. } = products;
+        let room = aligned(room);
+        let mut out = Out { dots, widths, norms };
+        // SAFETY: `prepare` checked the packing and made room for the results; the path is one that the processor has.
+        unsafe {
+            match self.0 {
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx512 => avx512_f32(&rows, packed, room, &mut out),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 => avx2_f32(&rows, packed, room, &mut out),
+                Path::Portable => run::<Portable<f32, 16>, 1, true>(&rows, packed, room, &mut out),
+            }
+        }
+    }
+
     /// Exact products in f64, of row-major features.
     pub(crate) fn products<S: Convert<f64>>(
         self,
@@ -135,9 +164,9 @@ impl Kernel {
     ) {
         let rows = Rows { features, dim: packed[0].dim };
         products.prepare(features.len() / rows.dim, packed, self.width(), false);
-        let Products { dots, squares, norms, room, .. } = products;
+        let Products { dots, widths, norms, room, .. } = products;
         let room = aligned(room);
-        let mut out = Out { dots, squares, norms };
+        let mut out = Out { dots, widths, norms };
         // SAFETY: `prepare` checked the packing and made room for the results; the path is one that the processor has.
         unsafe {
             match self.0 {
@@ -148,6 +177,13 @@ impl Kernel {
                 Path::Portable => run::<Portable<f64, 8>, 1, false>(&rows, packed, room, &mut out),
             }
         }
+    }
+}
+
+impl Products<f32> {
+    /// |x|, arm by arm.
+    pub(crate) fn norms(&self) -> &[f32] {
+        &self.norms
     }
 }
 
@@ -162,7 +198,7 @@ impl<T: Zero> Products<T> {
         }
         self.rows = rows;
         self.dots.resize(rows * packed.len(), T::ZERO);
-        self.squares.resize(rows * packed.len(), T::ZERO);
+        self.widths.resize(rows * packed.len(), T::ZERO);
         self.norms.resize(if norms { rows } else { 0 }, T::ZERO);
         self.room.resize(2 * dim * width + LINE / size_of::<T>(), T::ZERO);
     }
@@ -202,4 +238,32 @@ unsafe fn avx2_f64(
 ) {
     // SAFETY: the caller's contract.
     unsafe { run::<_, 2, false>(tiles, packed, room, out) }
+}
+
+/// # Safety
+/// As [`run`]; the processor has AVX-512F.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn avx512_f32(
+    tiles: &impl Tiles<std::arch::x86_64::__m512>,
+    packed: &[Packed<f32>],
+    room: &mut [f32],
+    out: &mut Out<'_, f32>,
+) {
+    // SAFETY: the caller's contract.
+    unsafe { run::<_, 3, true>(tiles, packed, room, out) }
+}
+
+/// # Safety
+/// As [`run`]; the processor has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn avx2_f32(
+    tiles: &impl Tiles<std::arch::x86_64::__m256>,
+    packed: &[Packed<f32>],
+    room: &mut [f32],
+    out: &mut Out<'_, f32>,
+) {
+    // SAFETY: the caller's contract.
+    unsafe { run::<_, 2, true>(tiles, packed, room, out) }
 }

@@ -31,8 +31,8 @@ fn every_path_gives_the_bits_of_one_arm_at_a_time() {
             .chunks(d)
             .map(|x| {
                 let dots = [0, 1, 2].map(|block| dot(&directions[block], x).to_bits());
-                let squares = [0, 1].map(|block| square(&w[block], x).to_bits());
-                [dots[0], dots[1], dots[2], squares[0], squares[1]]
+                let widths = [0, 1].map(|block| square(&w[block], x).sqrt().to_bits());
+                [dots[0], dots[1], dots[2], widths[0], widths[1]]
             })
             .collect();
         for kernel in Kernel::all() {
@@ -51,8 +51,8 @@ fn every_path_gives_the_bits_of_one_arm_at_a_time() {
                     }
                     for (row, expected) in expected[..n].iter().enumerate() {
                         let dots = [0, 1, 2].map(|block| products.dots(block)[row].to_bits());
-                        let squares = [0, 1].map(|block| products.squares(block)[row].to_bits());
-                        let found = [dots[0], dots[1], dots[2], squares[0], squares[1]];
+                        let widths = [0, 1].map(|block| products.widths(block)[row].to_bits());
+                        let found = [dots[0], dots[1], dots[2], widths[0], widths[1]];
                         assert_eq!(&found, expected, "{}: d = {d}, n = {n}, row {row}", kernel.name());
                     }
                 }

@@ -9,12 +9,12 @@ use super::{
     vector::{Vector, Zero},
 };
 
-/// Where results go: for each block the products with the direction and the squared widths; the squared norms once.
+/// Where results go: for each block the products with the direction and the widths; the norms once.
 pub(super) struct Out<'a, T> {
     /// Block by block, `rows` each.
     pub(super) dots: &'a mut [T],
     /// As `dots`; not written for a block without a W.
-    pub(super) squares: &'a mut [T],
+    pub(super) widths: &'a mut [T],
     /// One per row, or none.
     pub(super) norms: &'a mut [T],
 }
@@ -24,11 +24,39 @@ pub(super) trait Tiles<V: Vector> {
     /// The number of arms.
     fn rows(&self) -> usize;
 
-    /// The tile that starts at arm `first`: column by column, `NV * LANES` arms each. `room` has space for two tiles.
+    /// The tile that starts at arm `first`: column by column, `NV * LANES` arms each; and what the tile after it will
+    /// be made from. `room` has space for two tiles.
     ///
     /// # Safety
     /// The processor has V's instructions; `first` is below `rows` and starts a tile.
-    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> *const V::T;
+    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (*const V::T, Ahead);
+}
+
+/// Memory that is needed soon, fetched a line at a time: asked for all at once, it would block what is needed now.
+pub(super) struct Ahead {
+    at: usize,
+    end: usize,
+}
+
+impl Ahead {
+    #[inline(always)]
+    pub(super) fn new<S>(from: &[S]) -> Self {
+        let all = from.as_ptr_range();
+        Self { at: all.start.addr(), end: all.end.addr() }
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self) {
+        if self.at < self.end {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            {
+                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+                // SAFETY: every x86-64 has this instruction, and it reads nothing.
+                unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(self.at)) };
+            }
+            self.at += super::LINE;
+        }
+    }
 }
 
 /// All tiles times all blocks.
@@ -50,24 +78,35 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     while first < rows {
         let here = width.min(rows - first);
         // SAFETY: `first` is below `rows` and a multiple of the tile's width.
-        let tile = unsafe { tiles.tile::<NV>(first, room) };
+        let (tile, mut ahead) = unsafe { tiles.tile::<NV>(first, room) };
         for (block, packed) in packed.iter().enumerate() {
             let place = block * rows + first;
             // SAFETY: the tile has the packing's dimension, and the rest is this function's own contract.
-            let sums = unsafe { one_block::<V, NV, NORM>(tile, packed) };
+            let sums = unsafe { one_block::<V, NV, NORM>(tile, packed, &mut ahead) };
             // SAFETY: the processor has the instructions.
             unsafe {
                 write(&sums.dot, &mut out.dots[place..place + here]);
                 if packed.has_width {
-                    write(&sums.square, &mut out.squares[place..place + here]);
+                    write(&roots(sums.square), &mut out.widths[place..place + here]);
                 }
                 if NORM && block == 0 {
-                    write(&sums.norm, &mut out.norms[first..first + here]);
+                    write(&roots(sums.norm), &mut out.norms[first..first + here]);
                 }
             }
         }
         first += width;
     }
+}
+
+/// # Safety
+/// The processor has V's instructions.
+#[inline(always)]
+unsafe fn roots<V: Vector, const NV: usize>(mut squares: [V; NV]) -> [V; NV] {
+    for square in &mut squares {
+        // SAFETY: the caller's contract.
+        *square = unsafe { square.sqrt() };
+    }
+    squares
 }
 
 /// Writes as many lanes as there are places.
@@ -108,6 +147,7 @@ struct Sums<V, const NV: usize> {
 unsafe fn one_block<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     tile: *const V::T,
     packed: &Packed<V::T>,
+    ahead: &mut Ahead,
 ) -> Sums<V, NV> {
     // SAFETY: the processor has the instructions.
     let zero = unsafe { V::splat(V::T::ZERO) };
@@ -119,14 +159,14 @@ unsafe fn one_block<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
         // SAFETY: `w` points at the values of this row block, which starts at row `first` and ends before row d.
         w = unsafe {
             match height {
-                1 => rows::<V, NV, 1, false, false>(tile, first, w, &mut sums),
-                2 => rows::<V, NV, 2, false, false>(tile, first, w, &mut sums),
-                3 => rows::<V, NV, 3, false, false>(tile, first, w, &mut sums),
-                4 => rows::<V, NV, 4, false, false>(tile, first, w, &mut sums),
-                5 => rows::<V, NV, 5, false, false>(tile, first, w, &mut sums),
-                6 => rows::<V, NV, 6, false, false>(tile, first, w, &mut sums),
-                7 => rows::<V, NV, 7, false, false>(tile, first, w, &mut sums),
-                _ => rows::<V, NV, 8, false, false>(tile, first, w, &mut sums),
+                1 => rows::<V, NV, 1, false, false>(tile, first, w, &mut sums, ahead),
+                2 => rows::<V, NV, 2, false, false>(tile, first, w, &mut sums, ahead),
+                3 => rows::<V, NV, 3, false, false>(tile, first, w, &mut sums, ahead),
+                4 => rows::<V, NV, 4, false, false>(tile, first, w, &mut sums, ahead),
+                5 => rows::<V, NV, 5, false, false>(tile, first, w, &mut sums, ahead),
+                6 => rows::<V, NV, 6, false, false>(tile, first, w, &mut sums, ahead),
+                7 => rows::<V, NV, 7, false, false>(tile, first, w, &mut sums, ahead),
+                _ => rows::<V, NV, 8, false, false>(tile, first, w, &mut sums, ahead),
             }
         };
         first += height;
@@ -134,14 +174,14 @@ unsafe fn one_block<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     // SAFETY: as above; the last block ends with row d - 1 of W and holds the direction.
     unsafe {
         match last - 1 - usize::from(NORM) {
-            0 => rows::<V, NV, 0, true, NORM>(tile, first, w, &mut sums),
-            1 => rows::<V, NV, 1, true, NORM>(tile, first, w, &mut sums),
-            2 => rows::<V, NV, 2, true, NORM>(tile, first, w, &mut sums),
-            3 => rows::<V, NV, 3, true, NORM>(tile, first, w, &mut sums),
-            4 => rows::<V, NV, 4, true, NORM>(tile, first, w, &mut sums),
-            5 => rows::<V, NV, 5, true, NORM>(tile, first, w, &mut sums),
-            6 => rows::<V, NV, 6, true, NORM>(tile, first, w, &mut sums),
-            _ => rows::<V, NV, 7, true, NORM>(tile, first, w, &mut sums),
+            0 => rows::<V, NV, 0, true, NORM>(tile, first, w, &mut sums, ahead),
+            1 => rows::<V, NV, 1, true, NORM>(tile, first, w, &mut sums, ahead),
+            2 => rows::<V, NV, 2, true, NORM>(tile, first, w, &mut sums, ahead),
+            3 => rows::<V, NV, 3, true, NORM>(tile, first, w, &mut sums, ahead),
+            4 => rows::<V, NV, 4, true, NORM>(tile, first, w, &mut sums, ahead),
+            5 => rows::<V, NV, 5, true, NORM>(tile, first, w, &mut sums, ahead),
+            6 => rows::<V, NV, 6, true, NORM>(tile, first, w, &mut sums, ahead),
+            _ => rows::<V, NV, 7, true, NORM>(tile, first, w, &mut sums, ahead),
         }
     };
     sums
@@ -157,12 +197,14 @@ unsafe fn rows<V: Vector<T: Zero>, const NV: usize, const R: usize, const LAST: 
     first: usize,
     mut w: *const V::T,
     sums: &mut Sums<V, NV>,
+    ahead: &mut Ahead,
 ) -> *const V::T {
     // SAFETY: every read of the tile is below column `first + R`, every read of `w` is the next of its values.
     unsafe {
         let mut y = [[V::splat(V::T::ZERO); NV]; R];
         let (mut dot, mut norm) = (sums.dot, sums.norm);
         for _ in 0..first {
+            ahead.fetch();
             w = column::<V, NV, R, LAST, NORM>(tile, 0, w, &mut y, &mut dot, &mut norm);
             tile = tile.add(NV * V::LANES);
         }

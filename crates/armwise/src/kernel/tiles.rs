@@ -4,7 +4,7 @@
 //! first-level cache; while a tile is computed, the rows of the next one are fetched.
 
 use super::{
-    tile::Tiles,
+    tile::{Ahead, Tiles},
     vector::{Vector, Zero},
 };
 
@@ -50,7 +50,7 @@ impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
     }
 
     #[inline(always)]
-    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> *const V::T {
+    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (*const V::T, Ahead) {
         let (d, width) = (self.dim, NV * V::LANES);
         let (tile, spare) = room.split_at_mut(d * width);
         let here = width.min(self.features.len() / d - first);
@@ -81,20 +81,7 @@ impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
                 }
             }
         }
-        fetch(&self.features[(first + here) * d..], d * width);
-        tile.as_ptr()
+        let next = &self.features[(first + here) * d..];
+        (tile.as_ptr(), Ahead::new(&next[..next.len().min(d * width)]))
     }
-}
-
-/// Asks for the first `count` elements, which are needed soon.
-#[inline(always)]
-fn fetch<S>(from: &[S], count: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for element in from[..count.min(from.len())].iter().step_by((64 / size_of::<S>()).max(1)) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: every x86-64 has this instruction, and the address is that of an element.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(element).cast()) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (from, count);
 }

@@ -39,6 +39,12 @@ pub(super) trait Vector: Copy {
     /// The processor has the instructions.
     unsafe fn times_plus(self, b: Self, c: Self) -> Self;
 
+    /// The square root of every lane.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn sqrt(self) -> Self;
+
     /// Writes the first `CHUNK` columns of `LANES` rows that lie `stride` apart as `CHUNK` vectors that lie
     /// `to_stride` apart.
     ///
@@ -96,6 +102,14 @@ macro_rules! portable {
                     c.0[lane] = $fma(self.0[lane], b.0[lane], c.0[lane]);
                 }
                 c
+            }
+
+            #[inline(always)]
+            unsafe fn sqrt(mut self) -> Self {
+                for lane in &mut self.0 {
+                    *lane = lane.sqrt();
+                }
+                self
             }
 
             #[inline(always)]

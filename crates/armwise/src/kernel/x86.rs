@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 
 /// Every method is one or a few instructions whose requirements are those of the trait's contract.
 macro_rules! vector {
-    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $transpose:item) => {
+    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $sqrt:ident, $transpose:item) => {
         impl Vector for $V {
             type T = $T;
             const LANES: usize = $LANES;
@@ -39,6 +39,12 @@ macro_rules! vector {
             }
 
             #[inline(always)]
+            unsafe fn sqrt(self) -> Self {
+                // SAFETY: the trait's contract.
+                unsafe { $sqrt(self) }
+            }
+
+            #[inline(always)]
             $transpose
         }
     };
@@ -53,6 +59,7 @@ vector!(
     _mm512_loadu_pd,
     _mm512_storeu_pd,
     _mm512_fmadd_pd,
+    _mm512_sqrt_pd,
     unsafe fn transpose(from: *const f64, stride: usize, to: *mut f64, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -73,6 +80,7 @@ vector!(
     _mm512_loadu_ps,
     _mm512_storeu_ps,
     _mm512_fmadd_ps,
+    _mm512_sqrt_ps,
     unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -99,6 +107,7 @@ vector!(
     _mm256_loadu_pd,
     _mm256_storeu_pd,
     _mm256_fmadd_pd,
+    _mm256_sqrt_pd,
     unsafe fn transpose(from: *const f64, stride: usize, to: *mut f64, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -119,6 +128,7 @@ vector!(
     _mm256_loadu_ps,
     _mm256_storeu_ps,
     _mm256_fmadd_ps,
+    _mm256_sqrt_ps,
     unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
