@@ -25,6 +25,7 @@ mod kernel;
 mod learner;
 mod ledger;
 mod model;
+mod normal;
 pub mod oracle;
 mod policy;
 mod posterior;

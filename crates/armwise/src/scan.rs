@@ -23,6 +23,8 @@
 //! at most sqrt(d) 2^-62, all of it below 2^-60 d (1 + |x|) (1 + |direction| + F) (1 + |g|). Numbers above the range
 //! become infinite; then, as for any number that is not finite, nothing is left out.
 
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+
 use crate::{
     Arms, Features,
     kernel::{Packed, Products},
@@ -112,11 +114,43 @@ impl Band {
         (n_u <= 0.005).then_some(Self { slope: gamma * direction, slope_g: gamma * w, tiny })
     }
 
-    #[inline]
+    #[inline(always)]
     fn of(self, scan: f64, norm: f64, g: f64) -> f64 {
         const ROUNDING: f64 = 1.0 / (1_u64 << 50) as f64;
         let g = g.abs();
         (self.slope + self.slope_g * g) * norm + ROUNDING * scan.abs() + self.tiny * (1.0 + norm) * (1.0 + g)
+    }
+}
+
+/// The intervals of a part's arms, compiled for the widest registers of the machine; false if one is not finite.
+struct Intervals<'a> {
+    times: Times,
+    band: Band,
+    dots: &'a [f32],
+    widths: &'a [f32],
+    norms: &'a [f32],
+    coefficients: &'a [f64],
+    upper: &'a mut [f64],
+    lower: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Intervals<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn call(self) -> bool {
+        let n = self.upper.len();
+        let (dots, widths, norms) = (&self.dots[..n], &self.widths[..n], &self.norms[..n]);
+        let (coefficients, lower) = (&self.coefficients[..n], &mut self.lower[..n]);
+        let mut finite = true;
+        for row in 0..n {
+            let g = coefficients[row];
+            let scan = f64::from(dots[row]) + self.times.of(g, f64::from(widths[row]));
+            let band = self.band.of(scan, f64::from(norms[row]), g);
+            (self.upper[row], lower[row]) = (scan + band, scan - band);
+            finite &= (scan + band).is_finite();
+        }
+        finite
     }
 }
 
@@ -175,20 +209,17 @@ impl<'a, 'p> Scan<'a, 'p> {
         lower.resize(n, 0.0);
         for (block, scorer) in self.scorer.blocks.iter().enumerate() {
             scorer.coefficients(ids, coefficients);
-            let times = scorer.bonus.times;
-            let (dots, widths, norms) =
-                (&products.dots(block)[..n], &products.widths(block)[..n], &products.norms()[..n]);
-            let (upper, lower, coefficients) = (&mut upper[..n], &mut lower[..n], &coefficients[..n]);
-            let mut check = 0.0;
-            for row in 0..n {
-                let g = coefficients[row];
-                let scan = f64::from(dots[row]) + times.of(g, f64::from(widths[row]));
-                let band = self.bands[block].of(scan, f64::from(norms[row]), g);
-                (upper[row], lower[row]) = (scan + band, scan - band);
-                // Stays 0 as long as all are finite.
-                check += 0.0 * (scan + band);
-            }
-            if check != 0.0 || check.is_nan() {
+            let intervals = Intervals {
+                times: scorer.bonus.times,
+                band: self.bands[block],
+                dots: products.dots(block),
+                widths: products.widths(block),
+                norms: products.norms(),
+                coefficients,
+                upper,
+                lower,
+            };
+            if !pulp::Arch::new().dispatch(intervals) {
                 self.stop.store(true, Relaxed);
                 return;
             }

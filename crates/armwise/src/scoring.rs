@@ -185,8 +185,8 @@ impl Draw {
     fn fill(self, draws: &Draws, ids: &[u64], out: &mut [f64]) {
         match self {
             Self::None => {}
-            Self::Uniform => out.iter_mut().zip(ids).for_each(|(out, &id)| *out = draws.uniform(id)),
-            Self::Normal => out.iter_mut().zip(ids).for_each(|(out, &id)| *out = draws.normal(id)),
+            Self::Uniform => draws.uniforms(ids, out),
+            Self::Normal => draws.normals(ids, out),
         }
     }
 }

@@ -47,6 +47,17 @@ impl<T> Packed<T> {
         Self { dim, heights, values, has_width: w.is_some() }
     }
 
+    /// How many columns the row blocks have before their triangles.
+    pub(super) fn turns(&self) -> usize {
+        let mut first = if self.has_width { 0 } else { self.dim };
+        let mut turns = 0;
+        for height in &self.heights {
+            turns += first;
+            first += height;
+        }
+        turns
+    }
+
     /// How many values a well-formed packing has.
     pub(super) fn expected(&self) -> usize {
         let mut first = if self.has_width { 0 } else { self.dim };

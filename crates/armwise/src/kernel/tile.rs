@@ -36,18 +36,30 @@ pub(super) trait Tiles<V: Vector> {
 pub(super) struct Ahead {
     at: usize,
     end: usize,
+    /// How many lines at a time.
+    lines: usize,
 }
 
 impl Ahead {
     #[inline(always)]
     pub(super) fn new<S>(from: &[S]) -> Self {
         let all = from.as_ptr_range();
-        Self { at: all.start.addr(), end: all.end.addr() }
+        Self { at: all.start.addr(), end: all.end.addr(), lines: 1 }
+    }
+
+    /// Divides the work among `turns` calls of [`fetch`](Self::fetch).
+    #[inline(always)]
+    fn divide(&mut self, turns: usize) {
+        self.lines = (self.end - self.at).div_ceil(super::LINE * turns.max(1)).min(4);
     }
 
     #[inline(always)]
     fn fetch(&mut self) {
-        if self.at < self.end {
+        for _ in 0..self.lines {
+            if self.at >= self.end {
+                self.lines = 0;
+                break;
+            }
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             {
                 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -74,11 +86,13 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
 ) {
     let rows = tiles.rows();
     let width = NV * V::LANES;
+    let turns = packed.iter().map(Packed::turns).sum();
     let mut first = 0;
     while first < rows {
         let here = width.min(rows - first);
         // SAFETY: `first` is below `rows` and a multiple of the tile's width.
         let (tile, mut ahead) = unsafe { tiles.tile::<NV>(first, room) };
+        ahead.divide(turns);
         for (block, packed) in packed.iter().enumerate() {
             let place = block * rows + first;
             // SAFETY: the tile has the packing's dimension, and the rest is this function's own contract.
