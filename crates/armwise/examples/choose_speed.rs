@@ -3,11 +3,12 @@
 //! Prints one JSON object per line. First the peak of fused multiply-adds in f64 on one thread, by a loop that lives in
 //! registers; then for each shape the seconds of `scores` (all in f64) and of `choose`, median and minimum, and the
 //! part of the peak that `scores` reaches, counting d (d + 1) / 2 + d multiply-adds an arm and block where the
-//! policy needs widths. Without arguments it times the usual shapes.
+//! policy needs widths; and, with one block, the mean seconds of a choice over the first 20 rounds of a learner, from a
+//! catalogue and from plain arms. Without arguments it times the usual shapes.
 
 #![allow(unsafe_code, reason = "the peak is measured with the processor's vector unit by name")]
 
-use armwise::{Algorithm, Arms, Constraint, Learner, Round, Stream};
+use armwise::{Algorithm, Arms, Catalogue, Constraint, Learner, Round, Stream};
 use serde_json::json;
 use std::{error::Error, hint::black_box, time::Instant};
 
@@ -55,6 +56,7 @@ fn time(shape: &str, peak: f64) -> Result<serde_json::Value, Box<dyn Error>> {
     let choose = run(&mut |t| {
         black_box(learner.choose(Round::new(1, t), &arms, &constraint)).expect("good arms");
     });
+    let catalogue = if m == 1 { Some(pool.install(|| rounds(algorithm, &arms, &constraint))?) } else { None };
     let per_arm =
         if matches!(policy, "c2ucb" | "pc2ucb" | "arm-wise-ts" | "comblin-ucb") { d * (d + 1) / 2 } else { 0 } + d;
     let fmas = (n * m * per_arm) as f64;
@@ -62,7 +64,29 @@ fn time(shape: &str, peak: f64) -> Result<serde_json::Value, Box<dyn Error>> {
         "n": n, "d": d, "k": k, "m": m, "threads": threads, "policy": policy, "storage": storage,
         "scores_median_s": scores.0, "scores_min_s": scores.1, "scores_of_peak": fmas / scores.1 / peak / threads as f64,
         "choose_median_s": choose.0, "choose_min_s": choose.1,
+        "rounds_catalogue_mean_s": catalogue.map(|(catalogue, _)| catalogue),
+        "rounds_plain_mean_s": catalogue.map(|(_, plain)| plain),
     }))
+}
+
+/// The mean seconds of a choice over the first 20 rounds of a learner, from a catalogue and from plain arms.
+fn rounds(algorithm: Algorithm, arms: &Arms<'_>, constraint: &Constraint) -> Result<(f64, f64), armwise::Error> {
+    const ROUNDS: u64 = 20;
+    let catalogue = Catalogue::new(arms)?;
+    let mut learner = Learner::new(algorithm, arms.dim(), 1)?;
+    let mut seconds = [0.0; 2];
+    for t in 1..=ROUNDS {
+        let mut decisions = Vec::new();
+        for (seconds, arms) in seconds.iter_mut().zip([&catalogue.arms(), arms]) {
+            let learner = learner.clone();
+            let started = Instant::now();
+            decisions.push(learner.choose(Round::new(1, t), arms, constraint)?);
+            *seconds += started.elapsed().as_secs_f64() / ROUNDS as f64;
+        }
+        assert_eq!(decisions[0], decisions[1], "a catalogue chooses the same");
+        learner.learn(&decisions[0], &decisions[0].rewards(|arm| arm.features[0] - 0.5 * arm.features[1]))?;
+    }
+    Ok((seconds[0], seconds[1]))
 }
 
 /// Normal features on the unit sphere.

@@ -4,7 +4,7 @@
 //! arithmetic, so the same values give the same bits whichever way they are stored. Features are checked where
 //! they are first read (a bad one makes its row's mean not finite), which saves a pass over memory.
 
-use crate::{Error, Names};
+use crate::{Catalogue, Error, Names};
 use std::ops::Range;
 
 /// Row-major features in either precision.
@@ -83,6 +83,8 @@ pub struct Arms<'a> {
     /// Where this slice starts in the columns, which are not sliced with it.
     first_row: usize,
     rows_of_columns: usize,
+    /// What these rows, all of them and in their order, come from.
+    catalogue: Option<&'a Catalogue>,
 }
 
 impl<'a> Arms<'a> {
@@ -113,6 +115,7 @@ impl<'a> Arms<'a> {
             columns: &[],
             first_row: 0,
             rows_of_columns: len,
+            catalogue: None,
         })
     }
 
@@ -191,6 +194,7 @@ impl<'a> Arms<'a> {
             },
             eligible: self.eligible.map(|mask| &mask[rows.start * per_row..rows.end * per_row]),
             first_row: self.first_row + rows.start,
+            catalogue: None,
             ..*self
         }
     }
@@ -251,6 +255,27 @@ impl<'a> Arms<'a> {
             Keys::Names { names, .. } => Some(&names[row]),
             _ => None,
         }
+    }
+
+    /// Rows whose ids are their numbers, counted from this one.
+    pub(crate) fn numbered_from(self, first: u64) -> Self {
+        Self { keys: Keys::FromRow(first), ..self }
+    }
+
+    /// Ids, as many as rows, that are known to be unique.
+    pub(crate) fn with_unique_ids(self, ids: &'a [u64]) -> Self {
+        debug_assert_eq!(ids.len(), self.len, "as many ids as rows");
+        Self { keys: Keys::Ids(ids), ..self }
+    }
+
+    /// The arms of a catalogue.
+    pub(crate) fn of_catalogue(self, catalogue: &'a Catalogue) -> Self {
+        Self { catalogue: Some(catalogue), ..self }
+    }
+
+    /// The catalogue that these arms are.
+    pub(crate) fn catalogue(&self) -> Option<&'a Catalogue> {
+        self.catalogue
     }
 
     /// The row numbers that serve as ids, where neither ids nor names were given.
@@ -325,9 +350,9 @@ impl Stored {
 /// Rows taken out of some arms.
 #[derive(Debug)]
 pub(crate) struct Gathered {
-    features: Stored,
+    pub(crate) features: Stored,
     dim: usize,
-    ids: Vec<u64>,
+    pub(crate) ids: Vec<u64>,
     /// As many as rows, or none.
     names: Vec<String>,
     eligible: Option<Vec<bool>>,

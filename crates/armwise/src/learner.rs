@@ -106,7 +106,11 @@ impl<P: Policy> Learner<P> {
             let scores = scorer.score(arms)?;
             decide(&scorer, round, &Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?, oracle)
         };
-        match oracle.best_only().and_then(|k| shortlist(&scorer, arms, k)) {
+        let shortlist = |k| match arms.catalogue() {
+            Some(catalogue) => catalogue.shortlist(&scorer, arms, k),
+            None => shortlist(&scorer, arms, k),
+        };
+        match oracle.best_only().and_then(shortlist) {
             Some(rows) => decide(&arms.gather(&rows).arms()?),
             None => decide(arms),
         }

@@ -17,6 +17,7 @@
 //! | [`Random`] | the baseline | `policy/random.rs` |
 
 mod arms;
+mod catalogue;
 mod choosing;
 mod decision;
 mod error;
@@ -36,6 +37,7 @@ mod scoring;
 pub mod theory;
 
 pub use arms::{Arms, Column, Features};
+pub use catalogue::Catalogue;
 pub use choosing::Choosing;
 pub use decision::{ChosenArm, Decision, Reward};
 pub use error::Error;

@@ -34,16 +34,27 @@ use crate::{
 use rayon::prelude::*;
 use std::{
     cmp::Ordering,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
 };
 
 /// Below this many multiplications all arms are scored in f64 straight away.
 const WORTHWHILE: usize = 1 << 22;
 /// Once more than one arm in so many is kept, all are scored in f64.
-const FEW: usize = 10;
+pub(crate) const FEW: usize = 10;
 
 /// The rows that can be among the k best arms, ascending; `None` if it is better, or needed, to score all of them.
 pub(crate) fn shortlist(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
+    shortlist_from(scorer, arms, k, None)
+}
+
+/// As [`shortlist`]; with panels of the same arms, they are read, and upper bounds of the widths of the first block are
+/// written beside.
+pub(crate) fn shortlist_from(
+    scorer: &Scorer<'_>,
+    arms: &Arms<'_>,
+    k: usize,
+    panels: Option<(&[f32], &[AtomicU32])>,
+) -> Option<Vec<usize>> {
     let (blocks, d) = (scorer.blocks.len(), scorer.dim);
     let places = arms.len() * blocks;
     let worthwhile = scorer.blocks.iter().any(|block| block.bonus.times == Times::Width)
@@ -53,7 +64,7 @@ pub(crate) fn shortlist(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Optio
     if !worthwhile || scorer.check(arms).is_err() {
         return None;
     }
-    let scan = Scan::new(scorer, arms, k)?;
+    let scan = Scan::new(scorer, arms, k, panels)?;
     let tasks = arms.len().div_ceil(scan.rows_per_task);
     let states: Vec<State> = if places * d * d < PARALLEL || rayon::current_num_threads() == 1 {
         let mut state = State::new(k);
@@ -85,6 +96,7 @@ pub(crate) fn shortlist(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Optio
 struct Scan<'a, 'p> {
     scorer: &'a Scorer<'p>,
     arms: &'a Arms<'a>,
+    panels: Option<(&'a [f32], &'a [AtomicU32])>,
     packed: Vec<Packed<f32>>,
     bands: Vec<Band>,
     rows_per_task: usize,
@@ -112,6 +124,18 @@ impl Band {
         let gamma = 1.01 * n_u / (1.0 - n_u);
         let tiny = d * (1.0 + direction + w) / (1_u64 << 60) as f64;
         (n_u <= 0.005).then_some(Self { slope: gamma * direction, slope_g: gamma * w, tiny })
+    }
+
+    /// How far a width may be off.
+    #[inline(always)]
+    fn of_width(self, norm: f64) -> f64 {
+        self.slope_g * norm + self.tiny * (1.0 + norm)
+    }
+
+    /// How far direction . x may be off.
+    #[inline(always)]
+    pub(crate) fn of_dot(self, norm: f64) -> f64 {
+        self.slope * norm + self.tiny * (1.0 + norm)
     }
 
     #[inline(always)]
@@ -178,11 +202,17 @@ impl State {
 }
 
 impl<'a, 'p> Scan<'a, 'p> {
-    fn new(scorer: &'a Scorer<'p>, arms: &'a Arms<'a>, k: usize) -> Option<Self> {
+    fn new(
+        scorer: &'a Scorer<'p>,
+        arms: &'a Arms<'a>,
+        k: usize,
+        panels: Option<(&'a [f32], &'a [AtomicU32])>,
+    ) -> Option<Self> {
         let places = arms.len() * scorer.blocks.len();
         Some(Self {
             scorer,
             arms,
+            panels,
             packed: scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, block.w())).collect(),
             bands: scorer.blocks.iter().map(|block| Band::new(&block.direction, block.w())).collect::<Option<_>>()?,
             rows_per_task: TILES_PER_TASK * scorer.kernel.width(),
@@ -199,9 +229,18 @@ impl<'a, 'p> Scan<'a, 'p> {
         let State { kept, products, ids, coefficients, upper, lower } = state;
         let first = task * self.rows_per_task;
         let part = self.arms.slice(first..self.arms.len().min(first + self.rows_per_task));
-        match part.features() {
-            Features::F32(x) => self.scorer.kernel.approximate(x, &self.packed, products),
-            Features::F64(x) => self.scorer.kernel.approximate(x, &self.packed, products),
+        let kernel = self.scorer.kernel;
+        match (self.panels, part.features()) {
+            (Some((panels, widths)), _) => {
+                kernel.approximate_panels(&panels[first * self.scorer.dim..], part.len(), &self.packed, products);
+                let found = products.widths(0).iter().zip(products.norms());
+                for (width, (found, norm)) in widths[first..].iter().zip(found) {
+                    let upper = f64::from(*found) + self.bands[0].of_width(f64::from(*norm));
+                    width.store((upper as f32).next_up().to_bits(), Relaxed);
+                }
+            }
+            (None, Features::F32(x)) => kernel.approximate(x, &self.packed, products),
+            (None, Features::F64(x)) => kernel.approximate(x, &self.packed, products),
         }
         part.ids_into(ids);
         let (n, blocks) = (part.len(), self.scorer.blocks.len());
@@ -241,24 +280,24 @@ impl<'a, 'p> Scan<'a, 'p> {
 
 /// An arm's place and an interval that holds its score.
 #[derive(Debug, Clone, Copy)]
-struct Interval {
-    upper: f64,
-    lower: f64,
-    place: usize,
+pub(crate) struct Interval {
+    pub(crate) upper: f64,
+    pub(crate) lower: f64,
+    pub(crate) place: usize,
 }
 
 /// Arms that can be among the k best of those seen.
-struct Kept {
+pub(crate) struct Kept {
     k: usize,
     /// At least k scores are known to be no lower than this.
-    bar: f64,
-    arms: Vec<Interval>,
+    pub(crate) bar: f64,
+    pub(crate) arms: Vec<Interval>,
     /// How many arms are collected before the bar is raised.
     full: usize,
 }
 
 impl Kept {
-    fn new(k: usize) -> Self {
+    pub(crate) fn new(k: usize) -> Self {
         Self { k, bar: f64::NEG_INFINITY, arms: Vec::new(), full: (2 * k).max(64) }
     }
 
@@ -267,7 +306,7 @@ impl Kept {
     }
 
     /// Adds an arm; true if the bar was raised.
-    fn push(&mut self, arm: Interval) -> bool {
+    pub(crate) fn push(&mut self, arm: Interval) -> bool {
         self.arms.push(arm);
         if self.arms.len() < self.full {
             return false;
@@ -278,7 +317,7 @@ impl Kept {
     }
 
     /// Raises the bar to the k-th best lower end and drops what is below it.
-    fn cut(&mut self) {
+    pub(crate) fn cut(&mut self) {
         if self.arms.len() >= self.k {
             let falling = |a: &Interval, b: &Interval| -> Ordering { b.lower.total_cmp(&a.lower) };
             let (_, worst, _) = self.arms.select_nth_unstable_by(self.k - 1, falling);

@@ -19,7 +19,7 @@ pub(crate) const PARALLEL: usize = 1 << 19;
 pub(crate) struct Scorer<'p> {
     pub(crate) kernel: Kernel,
     pub(crate) blocks: Vec<BlockScorer<'p>>,
-    packed: Vec<Packed<f64>>,
+    pub(crate) packed: Vec<Packed<f64>>,
     pub(crate) dim: usize,
 }
 
