@@ -5,6 +5,8 @@
 //! Philox is written here because the product needs it as a stateless function of a counter, which no generator
 //! crate offers; the published known-answer vectors are tested below.
 
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+
 use crate::normal::{CHUNK, normal_of_bits, normals_of_bits};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +72,6 @@ impl Draws {
     /// 64 random bits.
     #[must_use]
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "inlined into the vectorised loop")]
     pub fn bits(&self, id: u64) -> u64 {
         let [a, b, _, _] = philox([lo(id), hi(id), self.tail[0], self.tail[1]], self.key);
         u64::from(a) | u64::from(b) << 32
@@ -113,7 +114,6 @@ impl Draws {
 }
 
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "inlined into the vectorised loop")]
 fn uniform_of_bits(bits: u64) -> f64 {
     const UNIT: f64 = 1.0 / (1u64 << 53) as f64;
     // Signed, since more processors can turn that into a float; the number is below 2^53.
@@ -160,7 +160,6 @@ const fn hi(x: u64) -> u32 {
 
 /// Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "inlined into the vectorised scoring loop")]
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let p0 = u64::from(counter[0]) * 0xD251_1F53;

@@ -54,10 +54,10 @@ fn bold(alpha: f64) -> [Algorithm; 4] {
     ]
 }
 
-fn same(learner: &Learner, arms: &Arms<'_>, constraint: Constraint, what: &str) {
+fn same(learner: &Learner, arms: &Arms<'_>, constraint: &Constraint, what: &str) {
     let round = Round::new(3, 9);
     let plain = learner.choose(round, arms, &Plain(constraint.clone()));
-    let quick = learner.choose(round, arms, &constraint);
+    let quick = learner.choose(round, arms, constraint);
     if let (Ok(plain), Ok(quick)) = (&plain, &quick) {
         assert_eq!(bits(plain), bits(quick), "{what}");
     }
@@ -79,8 +79,8 @@ fn the_choice_is_that_of_all_scores_in_f64() {
                     let learner = trained(algorithm, D, 1, 6).with_ties(ties);
                     for k in [2, 20, 150, 1_000, N] {
                         let what = format!("{kind}, {}, alpha {alpha}, {ties:?}, k {k}", algorithm.name());
-                        same(&learner, &Arms::new(&wide, D).expect("rows"), Constraint::top_k(k), &what);
-                        same(&learner, &Arms::new(&narrow, D).expect("rows"), Constraint::top_k(k), &what);
+                        same(&learner, &Arms::new(&wide, D).expect("rows"), &Constraint::top_k(k), &what);
+                        same(&learner, &Arms::new(&narrow, D).expect("rows"), &Constraint::top_k(k), &what);
                     }
                 }
             }
@@ -101,10 +101,10 @@ fn also_for_other_shapes_several_blocks_masks_and_fewer_than_k() {
                 let learner = trained(algorithm, d, blocks, 4);
                 for k in [1, 12, 60] {
                     let what = format!("{kind}, {n} x {d} x {blocks}, {}, k {k}", algorithm.name());
-                    same(&learner, &arms, Constraint::top_k(k), &what);
-                    same(&learner, &arms, Constraint::TopK(TopK::at_most(k)), &what);
-                    same(&learner, &arms.with_eligible(&mask).expect("mask"), Constraint::top_k(k), &what);
-                    same(&learner, &arms.with_eligible(&few).expect("mask"), Constraint::top_k(k), &what);
+                    same(&learner, &arms, &Constraint::top_k(k), &what);
+                    same(&learner, &arms, &Constraint::TopK(TopK::at_most(k)), &what);
+                    same(&learner, &arms.with_eligible(&mask).expect("mask"), &Constraint::top_k(k), &what);
+                    same(&learner, &arms.with_eligible(&few).expect("mask"), &Constraint::top_k(k), &what);
                 }
             }
         }
@@ -121,7 +121,7 @@ fn bad_features_are_found_as_before() {
             let mut x = rows(4, 1, N, D);
             x[row * D + 3] = value;
             let learner = trained(bold(1.0)[0], D, 1, 3);
-            same(&learner, &Arms::new(&x, D).expect("rows"), Constraint::top_k(20), &format!("{value} in row {row}"));
+            same(&learner, &Arms::new(&x, D).expect("rows"), &Constraint::top_k(20), &format!("{value} in row {row}"));
         }
     }
 }
@@ -148,7 +148,7 @@ fn a_catalogue_chooses_what_its_arms_would() {
             let other = trained(algorithm, D, 1, 3);
             let mut before = None;
             for t in 1..=14 {
-                let mask: Vec<bool> = (0..N).map(|row| (row as u64 + t) % 7 != 0).collect();
+                let mask: Vec<bool> = (0..N).map(|row| !(row as u64 + t).is_multiple_of(7)).collect();
                 let round = Round::new(8, t);
                 let constraint = Constraint::top_k(if t % 5 == 0 { 200 } else { 15 });
                 let choose = |arms: &Arms<'_>, oracle: &dyn Oracle| {

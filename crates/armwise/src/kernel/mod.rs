@@ -4,6 +4,7 @@
 //! the same bits in f64. `ARMWISE_KERNEL` (avx512, avx2 or portable) forces a path, for tests.
 
 #![allow(unsafe_code, reason = "vector instructions; each block says why it is sound")]
+#![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
 mod packed;

@@ -4,6 +4,7 @@
 //! each 16-byte part, which is half the shuffles of the textbook transposition.
 
 use super::vector::Vector;
+#[allow(clippy::wildcard_imports, reason = "forty names that say where they come from themselves")]
 use std::arch::x86_64::*;
 
 /// Every method is one or a few instructions whose requirements are those of the trait's contract.
