@@ -3,6 +3,7 @@
 //! The decision to know: results go to stdout, progress and errors to stderr. Bad input is one message and exit
 //! code 2, and nothing has been written then.
 
+#![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "printing results is what a command is for")]
 
 mod bars;

@@ -16,6 +16,8 @@
 //! | [`report`] | the page, the figures and the tables, from results |
 //! | [`results`] | the numbers behind every figure, the table and the verdicts |
 
+#![forbid(unsafe_code)]
+
 pub mod data;
 mod error;
 pub mod grid;

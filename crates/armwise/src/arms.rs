@@ -4,7 +4,7 @@
 //! arithmetic, so the same values give the same bits whichever way they are stored. Features are checked where
 //! they are first read (a bad one makes its row's mean not finite), which saves a pass over memory.
 
-use crate::{Error, Names};
+use crate::{Catalogue, Error, Names};
 use std::ops::Range;
 
 /// Row-major features in either precision.
@@ -83,6 +83,8 @@ pub struct Arms<'a> {
     /// Where this slice starts in the columns, which are not sliced with it.
     first_row: usize,
     rows_of_columns: usize,
+    /// What these rows, all of them and in their order, come from.
+    catalogue: Option<&'a Catalogue>,
 }
 
 impl<'a> Arms<'a> {
@@ -113,6 +115,7 @@ impl<'a> Arms<'a> {
             columns: &[],
             first_row: 0,
             rows_of_columns: len,
+            catalogue: None,
         })
     }
 
@@ -191,6 +194,7 @@ impl<'a> Arms<'a> {
             },
             eligible: self.eligible.map(|mask| &mask[rows.start * per_row..rows.end * per_row]),
             first_row: self.first_row + rows.start,
+            catalogue: None,
             ..*self
         }
     }
@@ -218,6 +222,32 @@ impl<'a> Arms<'a> {
         }
     }
 
+    /// The ids of all rows.
+    pub(crate) fn ids_into(&self, ids: &mut Vec<u64>) {
+        ids.clear();
+        match self.keys {
+            Keys::FromRow(first) => ids.extend(first..first + self.len as u64),
+            Keys::Ids(all) | Keys::Names { ids: all, .. } => ids.extend_from_slice(all),
+        }
+    }
+
+    /// Copies of some rows, without their columns.
+    pub(crate) fn gather(&self, rows: &[usize]) -> Gathered {
+        fn pick<T: Copy>(all: &[T], per_row: usize, rows: &[usize]) -> Vec<T> {
+            rows.iter().flat_map(|row| &all[row * per_row..(row + 1) * per_row]).copied().collect()
+        }
+        Gathered {
+            features: match self.features {
+                Features::F32(x) => Stored::F32(pick(x, self.dim, rows)),
+                Features::F64(x) => Stored::F64(pick(x, self.dim, rows)),
+            },
+            dim: self.dim,
+            ids: rows.iter().map(|&row| self.id(row)).collect(),
+            names: rows.iter().filter_map(|&row| self.name(row)).map(str::to_owned).collect(),
+            eligible: self.eligible.map(|mask| pick(mask, self.eligible_per_row(), rows)),
+        }
+    }
+
     /// The name of a row, where names were given.
     #[must_use]
     pub fn name(&self, row: usize) -> Option<&'a str> {
@@ -225,6 +255,27 @@ impl<'a> Arms<'a> {
             Keys::Names { names, .. } => Some(&names[row]),
             _ => None,
         }
+    }
+
+    /// Rows whose ids are their numbers, counted from this one.
+    pub(crate) fn numbered_from(self, first: u64) -> Self {
+        Self { keys: Keys::FromRow(first), ..self }
+    }
+
+    /// Ids, as many as rows, that are known to be unique.
+    pub(crate) fn with_unique_ids(self, ids: &'a [u64]) -> Self {
+        debug_assert_eq!(ids.len(), self.len, "as many ids as rows");
+        Self { keys: Keys::Ids(ids), ..self }
+    }
+
+    /// The arms of a catalogue.
+    pub(crate) fn of_catalogue(self, catalogue: &'a Catalogue) -> Self {
+        Self { catalogue: Some(catalogue), ..self }
+    }
+
+    /// The catalogue that these arms are.
+    pub(crate) fn catalogue(&self) -> Option<&'a Catalogue> {
+        self.catalogue
     }
 
     /// The row numbers that serve as ids, where neither ids nor names were given.
@@ -277,6 +328,43 @@ impl<'a> Arms<'a> {
     /// The names of the attached columns.
     pub fn column_names(&self) -> impl Iterator<Item = &'a str> {
         self.columns.iter().map(|column| column.name)
+    }
+}
+
+/// Features that are owned, in either precision.
+#[derive(Debug, Clone)]
+pub(crate) enum Stored {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+impl Stored {
+    pub(crate) fn features(&self) -> Features<'_> {
+        match self {
+            Self::F32(x) => Features::F32(x),
+            Self::F64(x) => Features::F64(x),
+        }
+    }
+}
+
+/// Rows taken out of some arms.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    pub(crate) features: Stored,
+    dim: usize,
+    pub(crate) ids: Vec<u64>,
+    /// As many as rows, or none.
+    names: Vec<String>,
+    eligible: Option<Vec<bool>>,
+}
+
+impl Gathered {
+    /// The rows as arms; that their ids are unique was seen to where they come from.
+    pub(crate) fn arms(&self) -> Result<Arms<'_>, Error> {
+        let ids = &self.ids;
+        let keys = if self.names.is_empty() { Keys::Ids(ids) } else { Keys::Names { names: &self.names, ids } };
+        let arms = Arms::new(self.features.features(), self.dim)?;
+        Ok(Arms { keys, eligible: self.eligible.as_deref(), ..arms })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     Round, Scores, Ties,
     ledger::Ledger,
     model::check_features,
+    scan::shortlist,
     scoring::{Explanation, Scorer},
 };
 use std::sync::{Arc, Mutex, PoisonError};
@@ -101,9 +102,18 @@ impl<P: Policy> Learner<P> {
     pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
         let posteriors = self.posteriors(round)?;
         let scorer = Scorer::new(&self.policy, &posteriors, round)?;
-        let scores = scorer.score(arms)?;
-        let scores = Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?;
-        decide(&scorer, round, &scores, oracle)
+        let decide = |arms: &Arms<'_>| {
+            let scores = scorer.score(arms)?;
+            decide(&scorer, round, &Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?, oracle)
+        };
+        let shortlist = |k| match arms.catalogue() {
+            Some(catalogue) => catalogue.shortlist(&scorer, arms, k),
+            None => shortlist(&scorer, arms, k),
+        };
+        match oracle.best_only().and_then(shortlist) {
+            Some(rows) => decide(&arms.gather(&rows).arms()?),
+            None => decide(arms),
+        }
     }
 
     /// Chooses the super arm of a round whose arms come in parts: the same decision as from all arms at once.
@@ -263,18 +273,22 @@ pub(crate) fn decide(
     let selection = oracle.argmax(scores)?;
     selection.check(scores)?;
     let arms = scores.arms();
-    let choose = |pick: &Pick| {
+    let mut rows = Vec::with_capacity(selection.arms.len() * arms.dim());
+    for pick in &selection.arms {
         let features = arms.row(pick.row);
         check_features(pick.row, &features)?;
-        let id = arms.id(pick.row);
-        let name = arms.name(pick.row).map(str::to_owned);
-        let block = pick.block as u32;
-        let Explanation { mean, width, draw, score } = scorer.explain(&features, id, pick.block);
-        Ok(ChosenArm { id, name, block, mean, width, draw, score, features })
+        rows.extend(features);
+    }
+    let ids: Vec<u64> = selection.arms.iter().map(|pick| arms.id(pick.row)).collect();
+    let explained = scorer.explain(&rows, &ids, &selection.arms);
+    let chosen = |(pick, (explained, features)): (&Pick, (Explanation, &[f64]))| {
+        let Explanation { mean, width, draw, score } = explained;
+        let (id, name) = (arms.id(pick.row), arms.name(pick.row).map(str::to_owned));
+        ChosenArm { id, name, block: pick.block as u32, mean, width, draw, score, features: features.to_vec() }
     };
     Ok(Decision {
         round,
-        arms: selection.arms.iter().map(choose).collect::<Result<_, Error>>()?,
+        arms: selection.arms.iter().zip(explained.into_iter().zip(rows.chunks_exact(arms.dim()))).map(chosen).collect(),
         objective: selection.objective,
         upper_bound: selection.upper_bound,
         quality: selection.quality,

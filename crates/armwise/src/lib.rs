@@ -17,22 +17,27 @@
 //! | [`Random`] | the baseline | `policy/random.rs` |
 
 mod arms;
+mod catalogue;
 mod choosing;
 mod decision;
 mod error;
 mod id;
+mod kernel;
 mod learner;
 mod ledger;
 mod model;
+mod normal;
 pub mod oracle;
 mod policy;
 mod posterior;
 mod round;
 mod saved;
+mod scan;
 mod scoring;
 pub mod theory;
 
 pub use arms::{Arms, Column, Features};
+pub use catalogue::Catalogue;
 pub use choosing::Choosing;
 pub use decision::{ChosenArm, Decision, Reward};
 pub use error::Error;

@@ -2,11 +2,12 @@
 //!
 //! The decision to know: V^-1 is never formed. width = |x|_{V^-1} = |W x| with W = L^-1, which is half the work,
 //! can never come out negative, and loses only the square root of the condition number. Every sum runs in
-//! ascending order, so [`Posterior::width`] gives the very bits of the tiled scoring kernel.
+//! ascending order with fused multiply-adds, so [`Posterior::width`] gives the very bits of the scoring kernel.
 
 use crate::{
     Draws, Error,
     error::positive,
+    kernel,
     model::{Block, triangle},
 };
 use faer::{
@@ -26,6 +27,8 @@ pub struct Posterior {
     theta_hat: Vec<f64>,
     /// W = L^-1, the lower triangle row by row.
     w: Vec<f64>,
+    /// V, the lower triangle row by row.
+    v: Vec<f64>,
     log_det: f64,
     count: u64,
 }
@@ -35,24 +38,15 @@ impl Posterior {
     pub(crate) fn new(block: &Block, number: u32, ridge: f64, factor: f64) -> Result<Self, Error> {
         positive("lambda", ridge)?;
         let d = block.b.len();
-        let mut l = Mat::<f64>::zeros(d, d);
-        for i in 0..d {
-            for j in 0..=i {
-                l[(i, j)] = factor * block.g[triangle(i) + j] + if i == j { ridge } else { 0.0 };
-            }
-        }
-        let params = Spec::default();
-        // One thread: the order of sums, and so the bits, must not depend on how many there are.
-        let par = Par::Seq;
-        let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(d, par, params));
-        let stack = MemStack::new(&mut memory);
+        let element = |i, j| factor * block.g[triangle(i) + j] + if i == j { ridge } else { 0.0 };
+        let v: Vec<f64> = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
         let failed = |pivot| Error::NotPositiveDefinite { block: number, pivot };
-        factor::cholesky_in_place(l.as_mut(), factor::LltRegularization::default(), par, stack, params)
-            .map_err(|factor::LltError::NonPositivePivot { index }| failed(index))?;
+        let l = cholesky(d, |i, j| v[triangle(i) + j]).map_err(failed)?;
         if let Some(pivot) = (0..d).find(|&i| !l[(i, i)].is_normal()) {
             return Err(failed(pivot));
         }
 
+        let par = Par::Seq;
         let mut theta = Mat::from_fn(d, 1, |i, _| factor * block.b[i]);
         triangular_solve::solve_lower_triangular_in_place(l.as_ref(), theta.as_mut(), par);
         triangular_solve::solve_upper_triangular_in_place(l.transpose(), theta.as_mut(), par);
@@ -61,7 +55,7 @@ impl Posterior {
         triangular_inverse::invert_lower_triangular(inverse.as_mut(), l.as_ref(), par);
         let w = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| inverse[at]).collect();
         let log_det = 2.0 * (0..d).map(|i| libm::log(l[(i, i)])).sum::<f64>();
-        Ok(Self { theta_hat: theta.col_as_slice(0).to_vec(), w, log_det, count: block.count })
+        Ok(Self { theta_hat: theta.col_as_slice(0).to_vec(), w, v, log_det, count: block.count })
     }
 
     /// The dimension d.
@@ -88,6 +82,12 @@ impl Posterior {
         &self.w
     }
 
+    /// V = lambda I + G: the lower triangle row by row.
+    #[must_use]
+    pub fn v(&self) -> &[f64] {
+        &self.v
+    }
+
     /// log det V.
     #[must_use]
     pub fn log_det(&self) -> f64 {
@@ -101,7 +101,7 @@ impl Posterior {
     #[must_use]
     pub fn mean(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dim(), "features of an arm");
-        dot(&self.theta_hat, x)
+        kernel::dot(&self.theta_hat, x)
     }
 
     /// How uncertain it is: |x|_{V^-1} = |W x|.
@@ -111,8 +111,7 @@ impl Posterior {
     #[must_use]
     pub fn width(&self, x: &[f64]) -> f64 {
         assert_eq!(x.len(), self.dim(), "features of an arm");
-        let squares = (0..x.len()).map(|i| dot(self.row(i), x)).map(|y| y * y);
-        squares.fold(0.0, |sum, square| sum + square).sqrt()
+        kernel::square(&self.w, x).sqrt()
     }
 
     /// A draw from N(theta_hat, v^2 V^-1): theta_hat + v W' z, with coordinate j of z the normal of id j.
@@ -145,7 +144,20 @@ impl Posterior {
     }
 }
 
-/// The inner product over the shorter length, in ascending order.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).fold(0.0, |sum, (a, b)| sum + a * b)
+/// L with L L' = A, from the lower triangle of A; the pivot that is not positive otherwise.
+pub(crate) fn cholesky(d: usize, a: impl Fn(usize, usize) -> f64) -> Result<Mat<f64>, usize> {
+    let mut l = Mat::<f64>::zeros(d, d);
+    for i in 0..d {
+        for j in 0..=i {
+            l[(i, j)] = a(i, j);
+        }
+    }
+    let params = Spec::default();
+    // One thread: the order of sums, and so the bits, must not depend on how many there are.
+    let par = Par::Seq;
+    let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(d, par, params));
+    let stack = MemStack::new(&mut memory);
+    factor::cholesky_in_place(l.as_mut(), factor::LltRegularization::default(), par, stack, params)
+        .map_err(|factor::LltError::NonPositivePivot { index }| index)?;
+    Ok(l)
 }

@@ -5,6 +5,9 @@
 //! Philox is written here because the product needs it as a stateless function of a counter, which no generator
 //! crate offers; the published known-answer vectors are tested below.
 
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+
+use crate::normal::{CHUNK, normal_of_bits, normals_of_bits};
 use serde::{Deserialize, Serialize};
 
 /// A round: the seed of the whole run and the round's number t, counted from 1 as in the paper.
@@ -68,7 +71,7 @@ impl Round {
 impl Draws {
     /// 64 random bits.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn bits(&self, id: u64) -> u64 {
         let [a, b, _, _] = philox([lo(id), hi(id), self.tail[0], self.tail[1]], self.key);
         u64::from(a) | u64::from(b) << 32
@@ -78,8 +81,7 @@ impl Draws {
     #[must_use]
     #[inline]
     pub fn uniform(&self, id: u64) -> f64 {
-        const UNIT: f64 = 1.0 / (1u64 << 53) as f64;
-        (self.bits(id) >> 11) as f64 * UNIT
+        uniform_of_bits(self.bits(id))
     }
 
     /// A standard normal number, by the inverse distribution function.
@@ -89,11 +91,60 @@ impl Draws {
     #[must_use]
     #[inline]
     pub fn normal(&self, id: u64) -> f64 {
-        const UNIT: f64 = 1.0 / (1u128 << 64) as f64;
-        let bits = self.bits(id);
-        let tail = ((bits >> 1) as f64 + 0.5) * UNIT;
-        let z = normal_of_tail(tail);
-        if bits & 1 == 0 { z } else { -z }
+        normal_of_bits(self.bits(id))
+    }
+
+    /// The normal numbers of many ids: the bits of [`normal`](Self::normal), in less time.
+    ///
+    /// # Panics
+    /// If there are not as many places as ids.
+    pub fn normals(&self, ids: &[u64], out: &mut [f64]) {
+        assert_eq!(ids.len(), out.len(), "a place for each id");
+        pulp::Arch::new().dispatch(Many { draws: self, ids, out, normal: true });
+    }
+
+    /// The uniform numbers of many ids: the bits of [`uniform`](Self::uniform), in less time.
+    ///
+    /// # Panics
+    /// If there are not as many places as ids.
+    pub fn uniforms(&self, ids: &[u64], out: &mut [f64]) {
+        assert_eq!(ids.len(), out.len(), "a place for each id");
+        pulp::Arch::new().dispatch(Many { draws: self, ids, out, normal: false });
+    }
+}
+
+#[inline(always)]
+fn uniform_of_bits(bits: u64) -> f64 {
+    const UNIT: f64 = 1.0 / (1u64 << 53) as f64;
+    // Signed, since more processors can turn that into a float; the number is below 2^53.
+    (bits >> 11).cast_signed() as f64 * UNIT
+}
+
+/// Many draws, compiled for the widest registers of the machine, which changes no bit.
+struct Many<'a> {
+    draws: &'a Draws,
+    ids: &'a [u64],
+    out: &'a mut [f64],
+    normal: bool,
+}
+
+impl pulp::NullaryFnOnce for Many<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let mut bits = [0; CHUNK];
+        for (ids, out) in self.ids.chunks(CHUNK).zip(self.out.chunks_mut(CHUNK)) {
+            let bits = &mut bits[..ids.len()];
+            for (bits, &id) in bits.iter_mut().zip(ids) {
+                *bits = self.draws.bits(id);
+            }
+            if self.normal {
+                normals_of_bits(bits, out);
+            } else {
+                out.iter_mut().zip(bits).for_each(|(out, bits)| *out = uniform_of_bits(*bits));
+            }
+        }
     }
 }
 
@@ -109,7 +160,6 @@ const fn hi(x: u64) -> u32 {
 
 /// Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "inlined into the vectorised scoring loop")]
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
         let p0 = u64::from(counter[0]) * 0xD251_1F53;
@@ -119,93 +169,6 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     }
     counter
 }
-
-/// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988).
-///
-/// Only +, *, /, sqrt and the pure-Rust `libm::log`, so the bits are the same on every platform.
-fn normal_of_tail(tail: f64) -> f64 {
-    let q = 0.5 - tail;
-    if q <= 0.425 {
-        return q * ratio(0.180_625 - q * q, &CENTRE);
-    }
-    let r = (-libm::log(tail)).sqrt();
-    if r <= 5.0 { ratio(r - 1.6, &MIDDLE) } else { ratio(r - 5.0, &FAR) }
-}
-
-fn ratio(r: f64, [numerator, denominator]: &[[f64; 8]; 2]) -> f64 {
-    let horner = |c: &[f64; 8]| c.iter().rev().fold(0.0, |sum, c| sum * r + c);
-    horner(numerator) / horner(denominator)
-}
-
-#[expect(clippy::excessive_precision, reason = "the published digits")]
-const CENTRE: [[f64; 8]; 2] = [
-    [
-        3.387_132_872_796_366_608_0,
-        1.331_416_678_917_843_774_5e2,
-        1.971_590_950_306_551_442_7e3,
-        1.373_169_376_550_946_112_5e4,
-        4.592_195_393_154_987_145_7e4,
-        6.726_577_092_700_870_085_3e4,
-        3.343_057_558_358_812_810_5e4,
-        2.509_080_928_730_122_672_7e3,
-    ],
-    [
-        1.0,
-        4.231_333_070_160_091_125_2e1,
-        6.871_870_074_920_579_083_0e2,
-        5.394_196_021_424_751_107_7e3,
-        2.121_379_430_158_659_586_7e4,
-        3.930_789_580_009_271_061_0e4,
-        2.872_908_573_572_194_267_4e4,
-        5.226_495_278_852_854_561_0e3,
-    ],
-];
-#[expect(clippy::excessive_precision, reason = "the published digits")]
-const MIDDLE: [[f64; 8]; 2] = [
-    [
-        1.423_437_110_749_683_577_34,
-        4.630_337_846_156_545_295_90,
-        5.769_497_221_460_691_405_50,
-        3.647_848_324_763_204_605_04,
-        1.270_458_252_452_368_382_58,
-        2.417_807_251_774_506_117_70e-1,
-        2.272_384_498_926_918_458_33e-2,
-        7.745_450_142_783_414_076_40e-4,
-    ],
-    [
-        1.0,
-        2.053_191_626_637_758_821_87,
-        1.676_384_830_183_803_849_40,
-        6.897_673_349_851_000_045_50e-1,
-        1.481_039_764_274_800_745_90e-1,
-        1.519_866_656_361_645_719_66e-2,
-        5.475_938_084_995_344_946_00e-4,
-        1.050_750_071_644_416_843_24e-9,
-    ],
-];
-#[expect(clippy::excessive_precision, reason = "the published digits")]
-const FAR: [[f64; 8]; 2] = [
-    [
-        6.657_904_643_501_103_777_20,
-        5.463_784_911_164_114_369_90,
-        1.784_826_539_917_291_335_80,
-        2.965_605_718_285_048_912_30e-1,
-        2.653_218_952_657_612_309_30e-2,
-        1.242_660_947_388_078_438_60e-3,
-        2.711_555_568_743_487_578_15e-5,
-        2.010_334_399_292_288_132_65e-7,
-    ],
-    [
-        1.0,
-        5.998_322_065_558_879_376_90e-1,
-        1.369_298_809_227_358_053_10e-1,
-        1.487_536_129_085_061_485_25e-2,
-        7.868_691_311_456_132_591_00e-4,
-        1.846_318_317_510_054_681_80e-5,
-        1.421_511_758_316_445_888_70e-7,
-        2.044_263_103_389_939_785_64e-15,
-    ],
-];
 
 #[cfg(test)]
 mod tests {
@@ -220,27 +183,5 @@ mod tests {
             philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
         );
-    }
-
-    /// P(Z > z) by the complementary error function, a method of its own.
-    fn upper_tail(z: f64) -> f64 {
-        0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
-    }
-
-    #[test]
-    fn inverse_tail_inverts_the_exact_distribution_out_to_nine_sigma() {
-        for step in 0..=9_000 {
-            let z = f64::from(step) / 1_000.0;
-            let tail = upper_tail(z);
-            let back = normal_of_tail(tail);
-            assert!((back - z).abs() <= 4e-15 * z.max(1.0) + 1e-16 / tail.max(1e-3), "z = {z}, back = {back}");
-        }
-    }
-
-    #[test]
-    fn extreme_bits_stay_finite() {
-        let smallest = normal_of_tail(0.5 / (1u128 << 64) as f64);
-        assert!((9.0..9.3).contains(&smallest), "{smallest}");
-        assert!(normal_of_tail(0.5).abs() < f64::MIN_POSITIVE);
     }
 }

@@ -1,36 +1,33 @@
 //! Scores of many arms at once: score(i) = direction . x(i) + bonus(i).
 //!
-//! The decision to know: arms lie in the vector lanes. A tile of arms is transposed once, then every block
-//! multiplies it by its direction and by its triangular W, row by row in ascending order. So each arm sees the
-//! same operations in the same order whatever tile, chunk or thread it falls into, and X is read once for all
-//! blocks. No fused multiply-add here: `pulp` only picks wider registers, which changes no bit.
-
-#![allow(clippy::inline_always, reason = "kernels must be compiled inside the dispatch, for its instruction set")]
+//! The decision to know: each arm sees the same operations in the same order whatever chunk or thread it falls into,
+//! and X is read once for all blocks. The products are the [`kernel`](crate::kernel)'s.
 
 use crate::{
-    Arms, Bonus, Context, Draws, Error, Features, Policy, Posterior, Round, Stream,
+    Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream,
+    kernel::{Kernel, Packed, Products},
     policy::{Draw, Times},
-    posterior::dot,
 };
 use rayon::prelude::*;
 
-/// Arms in a tile.
-const LANES: usize = 16;
-/// Rows that one task scores.
-const ROWS_PER_TASK: usize = 64 * LANES;
-
-type Lane = [f64; LANES];
+/// Tiles that one task scores.
+pub(crate) const TILES_PER_TASK: usize = 40;
+/// Below this many multiplications threads cost more than they save.
+pub(crate) const PARALLEL: usize = 1 << 19;
 
 /// A policy made ready to score the arms of one round.
 pub(crate) struct Scorer<'p> {
-    blocks: Vec<BlockScorer<'p>>,
-    dim: usize,
+    pub(crate) kernel: Kernel,
+    pub(crate) blocks: Vec<BlockScorer<'p>>,
+    pub(crate) packed: Vec<Packed<f64>>,
+    pub(crate) dim: usize,
 }
 
-struct BlockScorer<'p> {
-    posterior: &'p Posterior,
-    direction: Vec<f64>,
-    bonus: Bonus<'p>,
+/// What the policy said about a block.
+pub(crate) struct BlockScorer<'p> {
+    pub(crate) posterior: &'p Posterior,
+    pub(crate) direction: Vec<f64>,
+    pub(crate) bonus: Bonus<'p>,
     draws: Draws,
 }
 
@@ -42,9 +39,18 @@ pub(crate) struct Explanation {
     pub(crate) score: f64,
 }
 
+/// What a task needs room for.
+#[derive(Default)]
+struct Room {
+    products: Products<f64>,
+    coefficients: Vec<f64>,
+    ids: Vec<u64>,
+}
+
 impl<'p> Scorer<'p> {
     /// Asks the policy for each block's direction and bonus.
     pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: &'p [Posterior], round: Round) -> Result<Self, Error> {
+        let kernel = Kernel::get();
         let dim = posteriors[0].dim();
         let count = posteriors.iter().map(Posterior::count).sum();
         let ready = |(block, posterior)| {
@@ -57,31 +63,34 @@ impl<'p> Scorer<'p> {
             let draws = round.draws(block, Stream::BONUS);
             Ok(BlockScorer { posterior, direction, bonus: policy.bonus(&at), draws })
         };
-        Ok(Self { blocks: (0..).zip(posteriors).map(ready).collect::<Result<_, _>>()?, dim })
+        let blocks = (0..).zip(posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
+        let packed = blocks.iter().map(|block| kernel.pack(&block.direction, block.w())).collect();
+        Ok(Self { kernel, blocks, packed, dim })
     }
 
     /// The scores of all arms, row-major, with -infinity where an arm is not eligible.
     pub(crate) fn score(&self, arms: &Arms<'_>) -> Result<Vec<f64>, Error> {
-        if arms.dim() != self.dim {
-            return Err(Error::Dimension { what: "features per arm", expected: self.dim, found: arms.dim() });
-        }
+        self.check(arms)?;
         let blocks = self.blocks.len();
-        let flags = arms.eligible_per_row();
-        if flags > 1 && flags != blocks {
-            return Err(Error::Dimension { what: "eligible flags per arm", expected: blocks, found: flags });
-        }
         let mut scores = vec![0.0; arms.len() * blocks];
-        let bad = scores.par_chunks_mut(ROWS_PER_TASK * blocks).enumerate().find_map_first(|(task, out)| {
-            let first = task * ROWS_PER_TASK;
-            let part = arms.slice(first..first + out.len() / blocks);
-            pulp::Arch::new().dispatch(Part { scorer: self, arms: &part, out });
+        let rows_per_task = TILES_PER_TASK * self.kernel.width();
+        let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
+            let first = task * rows_per_task;
+            self.score_part(&arms.slice(first..first + out.len() / blocks), room, out);
             let place = out.iter().position(|score| !score.is_finite())?;
             Some(blame(arms, first + place / blocks, place % blocks, out[place]))
-        });
+        };
+        let bad = if scores.len() * self.dim * self.dim < PARALLEL {
+            let room = &mut Room::default();
+            scores.chunks_mut(rows_per_task * blocks).enumerate().find_map(|part| task(room, part))
+        } else {
+            let tasks = scores.par_chunks_mut(rows_per_task * blocks).enumerate();
+            tasks.map_init(Room::default, task).find_map_first(|bad| bad)
+        };
         if let Some(error) = bad {
             return Err(error);
         }
-        if flags > 0 {
+        if arms.eligible_per_row() > 0 {
             for (place, score) in scores.iter_mut().enumerate() {
                 if !arms.is_eligible(place / blocks, place % blocks) {
                     *score = f64::NEG_INFINITY;
@@ -91,127 +100,94 @@ impl<'p> Scorer<'p> {
         Ok(scores)
     }
 
-    /// One arm's score, from the same operations in the same order as `score`.
-    pub(crate) fn explain(&self, x: &[f64], id: u64, block: usize) -> Explanation {
-        let BlockScorer { posterior, direction, bonus, draws } = &self.blocks[block];
-        let width = posterior.width(x);
-        let draw = bonus.draw.of(draws, id);
-        let score = dot(direction, x) + bonus.value(draw.unwrap_or(0.0), width);
-        Explanation { mean: posterior.mean(x), width, draw, score }
+    /// The explanations of chosen arms, from the same operations in the same order as [`score`](Self::score); `features`
+    /// are the rows of the picks, `ids` their ids.
+    pub(crate) fn explain(&self, features: &[f64], ids: &[u64], picks: &[Pick]) -> Vec<Explanation> {
+        let mut all = Vec::with_capacity(picks.len());
+        let mut products = Products::default();
+        for run in picks.chunk_by(|a, b| a.block == b.block) {
+            let BlockScorer { posterior, direction, bonus, draws } = &self.blocks[run[0].block];
+            let packed =
+                [self.kernel.pack(posterior.theta_hat(), Some(posterior.factor())), self.kernel.pack(direction, None)];
+            let rows = all.len()..all.len() + run.len();
+            self.kernel.products(&features[rows.start * self.dim..rows.end * self.dim], &packed, &mut products);
+            let mut own = vec![0.0; run.len()];
+            bonus.draw.fill(draws, &ids[rows], &mut own);
+            let mut coefficients = own.clone();
+            bonus.coefficients(&mut coefficients);
+            for place in 0..run.len() {
+                let width = products.widths(0)[place];
+                let score = products.dots(1)[place] + bonus.times.of(coefficients[place], width);
+                let draw = (bonus.draw != Draw::None).then_some(own[place]);
+                all.push(Explanation { mean: products.dots(0)[place], width, draw, score });
+            }
+        }
+        all
     }
 
-    #[inline(always)]
-    fn score_part(&self, part: &Arms<'_>, out: &mut [f64]) {
+    /// Refuses arms of another shape.
+    pub(crate) fn check(&self, arms: &Arms<'_>) -> Result<(), Error> {
+        if arms.dim() != self.dim {
+            return Err(Error::Dimension { what: "features per arm", expected: self.dim, found: arms.dim() });
+        }
+        let (flags, blocks) = (arms.eligible_per_row(), self.blocks.len());
+        if flags > 1 && flags != blocks {
+            return Err(Error::Dimension { what: "eligible flags per arm", expected: blocks, found: flags });
+        }
+        Ok(())
+    }
+
+    fn score_part(&self, part: &Arms<'_>, room: &mut Room, out: &mut [f64]) {
+        let Room { products, coefficients, ids } = room;
+        match part.features() {
+            Features::F32(x) => self.kernel.products(x, &self.packed, products),
+            Features::F64(x) => self.kernel.products(x, &self.packed, products),
+        }
+        part.ids_into(ids);
         let blocks = self.blocks.len();
-        let mut tile = vec![[0.0; LANES]; self.dim];
-        for first in (0..part.len()).step_by(LANES) {
-            let rows = LANES.min(part.len() - first);
-            match part.features() {
-                Features::F32(x) => pack(&x[first * self.dim..], rows, &mut tile, f64::from),
-                Features::F64(x) => pack(&x[first * self.dim..], rows, &mut tile, |x| x),
-            }
-            for (block, scorer) in self.blocks.iter().enumerate() {
-                let scores = product(&scorer.direction, &tile);
-                let widths =
-                    if scorer.bonus.times == Times::Width { widths(scorer.posterior, &tile) } else { [1.0; LANES] };
-                for lane in 0..rows {
-                    let draw = scorer.bonus.draw.of(&scorer.draws, part.id(first + lane)).unwrap_or(0.0);
-                    out[(first + lane) * blocks + block] = scores[lane] + scorer.bonus.value(draw, widths[lane]);
-                }
+        for (block, scorer) in self.blocks.iter().enumerate() {
+            scorer.coefficients(ids, coefficients);
+            let bonus = &scorer.bonus;
+            let products = products.dots(block).iter().zip(products.widths(block));
+            let score = |((dot, width), coefficient): ((&f64, &f64), &f64)| dot + bonus.times.of(*coefficient, *width);
+            let scores = products.zip(&*coefficients).map(score);
+            if blocks == 1 {
+                out.iter_mut().zip(scores).for_each(|(out, score)| *out = score);
+            } else {
+                out[block..].iter_mut().step_by(blocks).zip(scores).for_each(|(out, score)| *out = score);
             }
         }
     }
 }
 
-/// A part to be scored with the widest vectors of the machine; a closure might not be inlined there.
-struct Part<'a, 'p> {
-    scorer: &'a Scorer<'p>,
-    arms: &'a Arms<'a>,
-    out: &'a mut [f64],
+impl BlockScorer<'_> {
+    /// The coefficients of the arms with these ids.
+    pub(crate) fn coefficients(&self, ids: &[u64], out: &mut Vec<f64>) {
+        out.resize(ids.len(), 0.0);
+        self.bonus.draw.fill(&self.draws, ids, out);
+        self.bonus.coefficients(out);
+    }
+
+    /// The direction's posterior W, where widths matter.
+    pub(crate) fn w(&self) -> Option<&[f64]> {
+        (self.bonus.times == Times::Width).then(|| self.posterior.factor())
+    }
 }
 
-impl pulp::NullaryFnOnce for Part<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.scorer.score_part(self.arms, self.out);
+impl Times {
+    #[inline]
+    pub(crate) fn of(self, coefficient: f64, width: f64) -> f64 {
+        if self == Self::Width { coefficient * width } else { coefficient }
     }
 }
 
 impl Draw {
-    #[inline]
-    fn of(self, draws: &Draws, id: u64) -> Option<f64> {
+    fn fill(self, draws: &Draws, ids: &[u64], out: &mut [f64]) {
         match self {
-            Self::None => None,
-            Self::Uniform => Some(draws.uniform(id)),
-            Self::Normal => Some(draws.normal(id)),
+            Self::None => {}
+            Self::Uniform => draws.uniforms(ids, out),
+            Self::Normal => draws.normals(ids, out),
         }
-    }
-}
-
-/// Transposes rows into the lanes of a tile; unused lanes keep what they had, and nobody reads them.
-#[inline(always)]
-fn pack<T: Copy>(x: &[T], rows: usize, tile: &mut [Lane], widen: impl Fn(T) -> f64) {
-    let d = tile.len();
-    for lane in 0..rows {
-        for (column, &x) in tile.iter_mut().zip(&x[lane * d..(lane + 1) * d]) {
-            column[lane] = widen(x);
-        }
-    }
-}
-
-#[inline(always)]
-fn add(sum: &mut Lane, w: f64, x: &Lane) {
-    for (sum, x) in sum.iter_mut().zip(x) {
-        *sum += w * x;
-    }
-}
-
-/// w . x in every lane.
-#[inline(always)]
-fn product(w: &[f64], tile: &[Lane]) -> Lane {
-    let mut sum = [0.0; LANES];
-    for (&w, x) in w.iter().zip(tile) {
-        add(&mut sum, w, x);
-    }
-    sum
-}
-
-/// |W x| in every lane. Four rows of W share each load of x.
-#[inline(always)]
-fn widths(posterior: &Posterior, tile: &[Lane]) -> Lane {
-    const ROWS: usize = 4;
-    let mut squares = [0.0; LANES];
-    let mut i = 0;
-    while i + ROWS <= tile.len() {
-        let rows: [&[f64]; ROWS] = std::array::from_fn(|r| posterior.row(i + r));
-        let mut y = [[0.0; LANES]; ROWS];
-        for j in 0..=i {
-            for r in 0..ROWS {
-                add(&mut y[r], rows[r][j], &tile[j]);
-            }
-        }
-        for r in 1..ROWS {
-            for j in i + 1..=i + r {
-                add(&mut y[r], rows[r][j], &tile[j]);
-            }
-        }
-        for y in &y {
-            add_square(&mut squares, y);
-        }
-        i += ROWS;
-    }
-    for i in i..tile.len() {
-        add_square(&mut squares, &product(posterior.row(i), tile));
-    }
-    squares.map(f64::sqrt)
-}
-
-#[inline(always)]
-fn add_square(sum: &mut Lane, y: &Lane) {
-    for (sum, y) in sum.iter_mut().zip(y) {
-        *sum += y * y;
     }
 }
 

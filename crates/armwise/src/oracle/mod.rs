@@ -57,6 +57,13 @@ pub trait Oracle: Sync {
     /// [`Error::Infeasible`] if no super arm exists, [`Error::ScoreNotFinite`] for a NaN or +infinity.
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error>;
 
+    /// Some(k) if `argmax` looks at the k best arms only, in the order of [`Scores::rank`], and needs at least k arms
+    /// that may be chosen to be free of errors; then arms that cannot be among them need no exact scores. None, unless
+    /// overridden.
+    fn best_only(&self) -> Option<usize> {
+        None
+    }
+
     /// The rows of a part that suffice: whatever the other parts hold, some best super arm of the whole (the one
     /// that `argmax` returns, ties included) uses no other rows of this part. Ascending. All rows, unless
     /// overridden.
@@ -117,6 +124,10 @@ impl Constraint {
 impl Oracle for Constraint {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         self.oracle().argmax(scores)
+    }
+
+    fn best_only(&self) -> Option<usize> {
+        self.oracle().best_only()
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {

@@ -97,6 +97,10 @@ impl Oracle for TopK {
         }
     }
 
+    fn best_only(&self) -> Option<usize> {
+        Some(self.k)
+    }
+
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|arm| arm.row).collect();
         rows.sort_unstable();

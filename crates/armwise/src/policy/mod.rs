@@ -122,13 +122,14 @@ pub(crate) enum Times {
     Width,
 }
 
-type Coefficient<'p> = Box<dyn Fn(f64) -> f64 + Send + Sync + 'p>;
+/// Turns draws into coefficients, many at a call.
+type Coefficients<'p> = Box<dyn Fn(&mut [f64]) + Send + Sync + 'p>;
 
 /// What is added to direction . x: a coefficient, made from the arm's own draw, times the arm's width or times 1.
 pub struct Bonus<'p> {
     pub(crate) draw: Draw,
     pub(crate) times: Times,
-    coefficient: Coefficient<'p>,
+    coefficients: Coefficients<'p>,
 }
 
 impl<'p> Bonus<'p> {
@@ -140,18 +141,28 @@ impl<'p> Bonus<'p> {
 
     /// bonus(i) = coefficient(draw(i)).
     pub fn flat(draw: Draw, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
-        Self { draw, times: Times::One, coefficient: Box::new(coefficient) }
+        Self::new(draw, Times::One, coefficient)
     }
 
     /// bonus(i) = coefficient(draw(i)) * width(i).
     pub fn width(draw: Draw, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
-        Self { draw, times: Times::Width, coefficient: Box::new(coefficient) }
+        Self::new(draw, Times::Width, coefficient)
     }
 
-    #[inline]
-    pub(crate) fn value(&self, draw: f64, width: f64) -> f64 {
-        let coefficient = (self.coefficient)(draw);
-        if self.times == Times::Width { coefficient * width } else { coefficient }
+    fn new(draw: Draw, times: Times, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
+        let coefficients = move |draws: &mut [f64]| draws.iter_mut().for_each(|draw| *draw = coefficient(*draw));
+        Self { draw, times, coefficients: Box::new(coefficients) }
+    }
+
+    /// Turns draws into coefficients, in place; without draws of their own, all arms have the coefficient of 0.
+    pub(crate) fn coefficients(&self, draws: &mut [f64]) {
+        if self.draw == Draw::None {
+            let mut one = [0.0];
+            (self.coefficients)(&mut one);
+            draws.fill(one[0]);
+        } else {
+            (self.coefficients)(draws);
+        }
     }
 }
 

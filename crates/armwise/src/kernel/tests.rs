@@ -1,0 +1,78 @@
+//! Every path against one arm at a time, to the bit; and one arm at a time against plain sums.
+
+use super::*;
+use crate::{Round, Stream, model::triangle};
+
+/// Numbers of both signs and of several magnitudes.
+fn numbers(seed: u64, count: usize) -> Vec<f64> {
+    let draws = Round::new(seed, 1).draws(0, Stream(300));
+    (0..count as u64).map(|id| draws.normal(id) * [1e-3, 1.0, 30.0][id as usize % 3]).collect()
+}
+
+/// Under an interpreter a few shapes must do.
+fn shapes() -> (Vec<usize>, Vec<usize>) {
+    if cfg!(miri) {
+        (vec![1, 2, 3, 4, 5, 9, 13], vec![0, 1, 8, 9, 17])
+    } else {
+        ((1..=130).collect(), vec![0, 1, 2, 7, 8, 9, 23, 24, 25, 47, 48, 49, 95, 97, 200])
+    }
+}
+
+#[test]
+fn every_path_gives_the_bits_of_one_arm_at_a_time() {
+    let (dims, counts) = shapes();
+    for d in dims {
+        let w = [numbers(1, triangle(d)), numbers(2, triangle(d))];
+        let directions = [numbers(3, d), numbers(4, d), numbers(5, d)];
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let narrow: Vec<f32> = numbers(6, most * d).iter().map(|&x| x as f32).collect();
+        let wide: Vec<f64> = narrow.iter().map(|&x| f64::from(x)).collect();
+        let expected: Vec<[u64; 5]> = wide
+            .chunks(d)
+            .map(|x| {
+                let dots = [0, 1, 2].map(|block| dot(&directions[block], x).to_bits());
+                let widths = [0, 1].map(|block| square(&w[block], x).sqrt().to_bits());
+                [dots[0], dots[1], dots[2], widths[0], widths[1]]
+            })
+            .collect();
+        for kernel in Kernel::all() {
+            let packed = [
+                kernel.pack(&directions[0], Some(&w[0])),
+                kernel.pack(&directions[1], Some(&w[1])),
+                kernel.pack(&directions[2], None),
+            ];
+            let mut products = Products::default();
+            for &n in &counts {
+                for single in [false, true] {
+                    if single {
+                        kernel.products(&narrow[..n * d], &packed, &mut products);
+                    } else {
+                        kernel.products(&wide[..n * d], &packed, &mut products);
+                    }
+                    for (row, expected) in expected[..n].iter().enumerate() {
+                        let dots = [0, 1, 2].map(|block| products.dots(block)[row].to_bits());
+                        let widths = [0, 1].map(|block| products.widths(block)[row].to_bits());
+                        let found = [dots[0], dots[1], dots[2], widths[0], widths[1]];
+                        assert_eq!(&found, expected, "{}: d = {d}, n = {n}, row {row}", kernel.name());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The reference itself: fused or not, a sum of d products is within d roundings of the sum of magnitudes.
+#[test]
+fn one_arm_at_a_time_is_the_plain_sum_up_to_rounding() {
+    for d in [1, 2, 7, 50, 130] {
+        let (w, x) = (numbers(1, triangle(d)), numbers(2, d));
+        let plain = |row: &[f64]| row.iter().zip(&x).map(|(w, x)| w * x).sum::<f64>();
+        let size = |row: &[f64]| row.iter().zip(&x).map(|(w, x)| (w * x).abs()).sum::<f64>();
+        let unit = d as f64 * f64::EPSILON;
+        assert!((dot(&w[..d], &x) - plain(&w[..d])).abs() <= unit * size(&w[..d]));
+        let rows = (0..d).map(|i| &w[triangle(i)..triangle(i + 1)]);
+        let (sum, sizes) =
+            rows.fold((0.0, 0.0), |(sum, sizes), row| (sum + plain(row).powi(2), sizes + size(row).powi(2)));
+        assert!((square(&w, &x) - sum).abs() <= 4.0 * unit * sizes);
+    }
+}

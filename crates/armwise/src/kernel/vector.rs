@@ -1,0 +1,130 @@
+//! What the kernel asks of a vector unit, and the portable answer.
+//!
+//! The decision to know: multiplication and addition are fused in f64 on every path, so all of them give the same
+//! bits. In f32 they need not be: what is found in f32 is always confirmed in f64.
+
+/// A vector register: one arm to a lane.
+///
+/// Everything here is `unsafe` for two reasons: the processor must have the instructions, and the pointers must be
+/// good for the lanes named.
+pub(super) trait Vector: Copy {
+    /// The element of a lane.
+    type T: Copy;
+    /// How many lanes.
+    const LANES: usize;
+    /// How many columns [`transpose`](Self::transpose) takes at once: 16 bytes of them.
+    const CHUNK: usize;
+
+    /// The same number in every lane.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn splat(value: Self::T) -> Self;
+
+    /// Reads `LANES` elements.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and `LANES` elements can be read.
+    unsafe fn load(from: *const Self::T) -> Self;
+
+    /// Writes `LANES` elements.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and `LANES` elements can be written.
+    unsafe fn store(self, to: *mut Self::T);
+
+    /// self * b + c.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn times_plus(self, b: Self, c: Self) -> Self;
+
+    /// The square root of every lane.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn sqrt(self) -> Self;
+
+    /// Writes the first `CHUNK` columns of `LANES` rows that lie `stride` apart as `CHUNK` vectors that lie
+    /// `to_stride` apart.
+    ///
+    /// # Safety
+    /// The processor has the instructions; `CHUNK` elements can be read at each of `LANES` rows and `LANES` written
+    /// at each of `CHUNK` columns.
+    unsafe fn transpose(from: *const Self::T, stride: usize, to: *mut Self::T, to_stride: usize);
+}
+
+/// An element that sums start from.
+pub(crate) trait Zero: Copy {
+    /// Where a sum starts.
+    const ZERO: Self;
+}
+
+impl Zero for f64 {
+    const ZERO: Self = 0.0;
+}
+
+impl Zero for f32 {
+    const ZERO: Self = 0.0;
+}
+
+/// A vector that the compiler lays out as it can.
+#[derive(Clone, Copy)]
+pub(super) struct Portable<T, const LANES: usize>([T; LANES]);
+
+macro_rules! portable {
+    ($T:ty, $LANES:literal, $CHUNK:literal, $fma:expr) => {
+        impl Vector for Portable<$T, $LANES> {
+            type T = $T;
+            const LANES: usize = $LANES;
+            const CHUNK: usize = $CHUNK;
+
+            #[inline(always)]
+            unsafe fn splat(value: $T) -> Self {
+                Self([value; $LANES])
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $T) -> Self {
+                // SAFETY: the caller vouches for the elements; an array of them needs no more alignment than one.
+                Self(unsafe { from.cast::<[$T; $LANES]>().read() })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $T) {
+                // SAFETY: as for `load`.
+                unsafe { to.cast::<[$T; $LANES]>().write(self.0) }
+            }
+
+            #[inline(always)]
+            unsafe fn times_plus(self, b: Self, mut c: Self) -> Self {
+                for lane in 0..$LANES {
+                    c.0[lane] = $fma(self.0[lane], b.0[lane], c.0[lane]);
+                }
+                c
+            }
+
+            #[inline(always)]
+            unsafe fn sqrt(mut self) -> Self {
+                for lane in &mut self.0 {
+                    *lane = lane.sqrt();
+                }
+                self
+            }
+
+            #[inline(always)]
+            unsafe fn transpose(from: *const $T, stride: usize, to: *mut $T, to_stride: usize) {
+                for row in 0..$LANES {
+                    for column in 0..$CHUNK {
+                        // SAFETY: the caller vouches for these rows and columns.
+                        unsafe { *to.add(column * to_stride + row) = *from.add(row * stride + column) };
+                    }
+                }
+            }
+        }
+    };
+}
+
+portable!(f64, 8, 2, f64::mul_add);
+// Without hardware for it, a fused f32 would be a call to a slow function, and the scan's bound allows either.
+portable!(f32, 16, 4, |a: f32, b: f32, c: f32| a * b + c);

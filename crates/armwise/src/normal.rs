@@ -1,0 +1,249 @@
+//! The normal number that belongs to 64 random bits: one at a time or many, the same to the bit.
+//!
+//! The decision to know: only +, -, *, / and square roots, nothing fused, and a logarithm of our own. So the bits are
+//! the same on every platform, and the loops can be compiled for registers of any width.
+
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+
+/// How many draws are made at a time.
+pub(crate) const CHUNK: usize = 256;
+
+/// Up to here from the middle, one ratio serves; 85% of all draws.
+const CENTRAL: f64 = 0.425;
+
+/// Up to here the root of the tail's logarithm takes the second ratio; one draw in 10^11 lies beyond.
+const NEAR: f64 = 5.0;
+
+/// The probability of the tail beyond the draw: a number in (0, 1/2], from the upper 63 bits.
+#[inline(always)]
+fn tail_of_bits(bits: u64) -> f64 {
+    const UNIT: f64 = 1.0 / (1u128 << 64) as f64;
+    // Signed, since more processors can turn that into a float; the number is below 2^63.
+    ((bits >> 1).cast_signed() as f64 + 0.5) * UNIT
+}
+
+/// The last bit gives the sign.
+#[inline(always)]
+fn signed(z: f64, bits: u64) -> f64 {
+    f64::from_bits(z.to_bits() ^ bits << 63)
+}
+
+pub(crate) fn normal_of_bits(bits: u64) -> f64 {
+    signed(normal_of_tail(tail_of_bits(bits)), bits)
+}
+
+/// As [`normal_of_bits`], at most [`CHUNK`] of them: the middle for all, then the tails of those that have one.
+#[inline(always)]
+pub(crate) fn normals_of_bits(bits: &[u64], out: &mut [f64]) {
+    let mut places = [0_u32; CHUNK];
+    let mut tails = [0.0; CHUNK];
+    let mut count = 0;
+    for (out, &bits) in out.iter_mut().zip(bits) {
+        *out = signed(central(0.5 - tail_of_bits(bits)), bits);
+    }
+    for (place, &bits) in bits.iter().enumerate() {
+        let tail = tail_of_bits(bits);
+        (places[count], tails[count]) = (place as u32, tail);
+        count += usize::from(0.5 - tail > CENTRAL);
+    }
+    let mut far = false;
+    for tail in &mut tails[..count] {
+        let r = (-ln(*tail)).sqrt();
+        far |= r > NEAR;
+        *tail = ratio(r - 1.6, &MIDDLE);
+    }
+    for (&place, &z) in places[..count].iter().zip(&tails) {
+        out[place as usize] = signed(z, bits[place as usize]);
+    }
+    if far {
+        out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = normal_of_bits(bits));
+    }
+}
+
+/// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988).
+fn normal_of_tail(tail: f64) -> f64 {
+    let q = 0.5 - tail;
+    if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
+}
+
+#[inline(always)]
+fn central(q: f64) -> f64 {
+    q * ratio(0.180_625 - q * q, &CENTRE)
+}
+
+#[inline(always)]
+fn outer(r: f64) -> f64 {
+    if r <= NEAR { ratio(r - 1.6, &MIDDLE) } else { ratio(r - 5.0, &FAR) }
+}
+
+/// The natural logarithm of a positive normal number, by x = 2^e m with m near 1 and
+/// ln m = 2 artanh(s) = 2 s + s^3 (2/3 + 2/5 s^2 + ...), s = (m - 1) / (m + 1).
+#[inline(always)]
+fn ln(x: f64) -> f64 {
+    /// The bits of sqrt(1/2): m lies between it and sqrt(2), so that s^2 < 0.0295.
+    const ROOT: u64 = 0x3FE6_A09E_667F_3BCD;
+    /// ln 2 in two parts; the first ends in 21 zero bits, so that its product with e is exact.
+    const LN2: [f64; 2] = [f64::from_bits(0x3FE6_2E42_FEE0_0000), 1.908_214_929_270_587_7e-10];
+    let bits = x.to_bits();
+    let e = bits.wrapping_sub(ROOT).cast_signed() >> 52;
+    let f = f64::from_bits(bits.wrapping_sub((e << 52).cast_unsigned())) - 1.0;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let mut series = 0.0;
+    for place in (0..SERIES.len()).rev() {
+        series = series * z + SERIES[place];
+    }
+    let e = e as f64;
+    e * LN2[0] + (2.0 * s + (e * LN2[1] + s * z * series))
+}
+
+/// 2/3, 2/5, 2/7, ...: enough that the next would not change the last bit.
+const SERIES: [f64; 10] = [
+    2.0 / 3.0,
+    2.0 / 5.0,
+    2.0 / 7.0,
+    2.0 / 9.0,
+    2.0 / 11.0,
+    2.0 / 13.0,
+    2.0 / 15.0,
+    2.0 / 17.0,
+    2.0 / 19.0,
+    2.0 / 21.0,
+];
+
+#[inline(always)]
+fn ratio(r: f64, [numerator, denominator]: &[[f64; 8]; 2]) -> f64 {
+    let (mut above, mut below) = (0.0, 0.0);
+    for place in (0..8).rev() {
+        above = above * r + numerator[place];
+        below = below * r + denominator[place];
+    }
+    above / below
+}
+
+#[expect(clippy::excessive_precision, reason = "the published digits")]
+const CENTRE: [[f64; 8]; 2] = [
+    [
+        3.387_132_872_796_366_608_0,
+        1.331_416_678_917_843_774_5e2,
+        1.971_590_950_306_551_442_7e3,
+        1.373_169_376_550_946_112_5e4,
+        4.592_195_393_154_987_145_7e4,
+        6.726_577_092_700_870_085_3e4,
+        3.343_057_558_358_812_810_5e4,
+        2.509_080_928_730_122_672_7e3,
+    ],
+    [
+        1.0,
+        4.231_333_070_160_091_125_2e1,
+        6.871_870_074_920_579_083_0e2,
+        5.394_196_021_424_751_107_7e3,
+        2.121_379_430_158_659_586_7e4,
+        3.930_789_580_009_271_061_0e4,
+        2.872_908_573_572_194_267_4e4,
+        5.226_495_278_852_854_561_0e3,
+    ],
+];
+#[expect(clippy::excessive_precision, reason = "the published digits")]
+const MIDDLE: [[f64; 8]; 2] = [
+    [
+        1.423_437_110_749_683_577_34,
+        4.630_337_846_156_545_295_90,
+        5.769_497_221_460_691_405_50,
+        3.647_848_324_763_204_605_04,
+        1.270_458_252_452_368_382_58,
+        2.417_807_251_774_506_117_70e-1,
+        2.272_384_498_926_918_458_33e-2,
+        7.745_450_142_783_414_076_40e-4,
+    ],
+    [
+        1.0,
+        2.053_191_626_637_758_821_87,
+        1.676_384_830_183_803_849_40,
+        6.897_673_349_851_000_045_50e-1,
+        1.481_039_764_274_800_745_90e-1,
+        1.519_866_656_361_645_719_66e-2,
+        5.475_938_084_995_344_946_00e-4,
+        1.050_750_071_644_416_843_24e-9,
+    ],
+];
+#[expect(clippy::excessive_precision, reason = "the published digits")]
+const FAR: [[f64; 8]; 2] = [
+    [
+        6.657_904_643_501_103_777_20,
+        5.463_784_911_164_114_369_90,
+        1.784_826_539_917_291_335_80,
+        2.965_605_718_285_048_912_30e-1,
+        2.653_218_952_657_612_309_30e-2,
+        1.242_660_947_388_078_438_60e-3,
+        2.711_555_568_743_487_578_15e-5,
+        2.010_334_399_292_288_132_65e-7,
+    ],
+    [
+        1.0,
+        5.998_322_065_558_879_376_90e-1,
+        1.369_298_809_227_358_053_10e-1,
+        1.487_536_129_085_061_485_25e-2,
+        7.868_691_311_456_132_591_00e-4,
+        1.846_318_317_510_054_681_80e-5,
+        1.421_511_758_316_445_888_70e-7,
+        2.044_263_103_389_939_785_64e-15,
+    ],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Round, Stream};
+
+    /// P(Z > z) by the complementary error function, a method of its own.
+    fn upper_tail(z: f64) -> f64 {
+        0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
+    }
+
+    #[test]
+    fn inverse_tail_inverts_the_exact_distribution_out_to_nine_sigma() {
+        for step in 0..=9_000 {
+            let z = f64::from(step) / 1_000.0;
+            let tail = upper_tail(z);
+            let back = normal_of_tail(tail);
+            assert!((back - z).abs() <= 4e-15 * z.max(1.0) + 1e-16 / tail.max(1e-3), "z = {z}, back = {back}");
+        }
+    }
+
+    #[test]
+    fn extreme_bits_stay_finite() {
+        let smallest = normal_of_tail(0.5 / (1u128 << 64) as f64);
+        assert!((9.0..9.3).contains(&smallest), "{smallest}");
+        assert!(normal_of_tail(0.5).abs() < f64::MIN_POSITIVE);
+    }
+
+    /// Against another implementation, over the whole range that is used and past it.
+    #[test]
+    fn the_logarithm_is_one() {
+        let mut x: f64 = 1e-25;
+        while x < 1e25 {
+            let (found, expected) = (ln(x), libm::log(x));
+            assert!((found - expected).abs() <= 4e-16 * expected.abs().max(0.5), "ln {x} = {found}, not {expected}");
+            x *= 1.000_7;
+        }
+    }
+
+    #[test]
+    fn many_at_a_time_are_the_bits_of_one_at_a_time() {
+        let draws = Round::new(5, 1).draws(3, Stream::BONUS);
+        for count in [0, 1, 7, 255, 256, 257, 100_000] {
+            let ids: Vec<u64> = (0..count).map(|id| id * 0x9E37_79B9_7F4A_7C15).collect();
+            let mut out = vec![0.0; ids.len()];
+            draws.normals(&ids, &mut out);
+            assert!(out.iter().zip(&ids).all(|(z, &id)| z.to_bits() == draws.normal(id).to_bits()));
+            draws.uniforms(&ids, &mut out);
+            assert!(out.iter().zip(&ids).all(|(u, &id)| u.to_bits() == draws.uniform(id).to_bits()));
+        }
+        // Bits that no seed will find: the ends of the middle, of the tail and of the far tail.
+        let bits = [0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 28, 1 << 29, 1 << 30, 0x2666_6666_6666_6666];
+        let mut out = vec![0.0; bits.len()];
+        normals_of_bits(&bits, &mut out);
+        assert!(out.iter().zip(bits).all(|(z, bits)| z.to_bits() == normal_of_bits(bits).to_bits()));
+    }
+}

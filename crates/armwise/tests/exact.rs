@@ -1,0 +1,179 @@
+//! Choosing with shortcuts gives what all scores in f64 give: the same arms in the same order, to the bit.
+#![allow(missing_docs, reason = "test code")]
+
+mod common;
+
+use armwise::{
+    Algorithm, ArmWiseTs, Arms, C2ucb, Catalogue, CombLinUcb, Constraint, Error, Learner, Model, Oracle, Pc2ucb, Round,
+    Scores, Selection, Ties, TopK,
+};
+use common::{bits, draws, every_algorithm, rows, trained};
+
+/// A constraint that does not say that it looks at the best only, so that every arm is scored in f64.
+struct Plain(Constraint);
+
+impl Oracle for Plain {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        self.0.argmax(scores)
+    }
+}
+
+const KINDS: [&str; 6] = ["gaussian", "clusters", "spectrum", "near-ties", "small", "large"];
+
+/// Features of a kind: rows on the sphere; 40 points with exact copies; coordinates that fall off as j^-2; one point
+/// shaken in its last bits; numbers at both ends of what f32 holds.
+fn features(kind: &str, seed: u64, n: usize, d: usize) -> Vec<f64> {
+    let mut x = rows(seed, 1, n, d);
+    let noise = draws(seed, 2);
+    match kind {
+        "clusters" => {
+            for row in 40.min(n)..n {
+                let centre = (noise.bits(row as u64) % 40) as usize;
+                x.copy_within(centre * d..(centre + 1) * d, row * d);
+            }
+        }
+        "spectrum" => x.iter_mut().enumerate().for_each(|(i, x)| *x /= (1.0 + (i % d) as f64).powi(2)),
+        "near-ties" => {
+            for i in d..n * d {
+                x[i] = x[i % d] * (1.0 + (noise.bits(i as u64) % 5) as f64 * f64::EPSILON);
+            }
+        }
+        "small" => x.iter_mut().for_each(|x| *x *= 1e-36),
+        "large" => x.iter_mut().for_each(|x| *x *= 1e36),
+        _ => {}
+    }
+    x
+}
+
+fn bold(alpha: f64) -> [Algorithm; 4] {
+    [
+        Algorithm::C2ucb(C2ucb { lambda: 0.7, alpha: alpha.into() }),
+        Algorithm::Pc2ucb(Pc2ucb { lambda: 0.7, alpha: alpha.into(), c: 1.0 }),
+        Algorithm::ArmWiseTs(ArmWiseTs { lambda: 0.7, v: alpha.into() }),
+        Algorithm::CombLinUcb(CombLinUcb { lambda2: 2.0, sigma2: 0.5, c: alpha }),
+    ]
+}
+
+fn same(learner: &Learner, arms: &Arms<'_>, constraint: &Constraint, what: &str) {
+    let round = Round::new(3, 9);
+    let plain = learner.choose(round, arms, &Plain(constraint.clone()));
+    let quick = learner.choose(round, arms, constraint);
+    if let (Ok(plain), Ok(quick)) = (&plain, &quick) {
+        assert_eq!(bits(plain), bits(quick), "{what}");
+    }
+    // As text, in which a NaN is equal to itself.
+    assert_eq!(format!("{plain:?}"), format!("{quick:?}"), "{what}");
+}
+
+#[test]
+fn the_choice_is_that_of_all_scores_in_f64() {
+    const N: usize = 2_000;
+    const D: usize = 51;
+    for kind in KINDS {
+        let wide = features(kind, 1, N, D);
+        let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+        for alpha in [0.01, 1.0, 100.0] {
+            let all = if alpha < 1.0 { every_algorithm() } else { Vec::new() };
+            for algorithm in all.into_iter().chain(bold(alpha)) {
+                for ties in [Ties::ById, Ties::Random] {
+                    let learner = trained(algorithm, D, 1, 6).with_ties(ties);
+                    for k in [2, 20, 150, 1_000, N] {
+                        let what = format!("{kind}, {}, alpha {alpha}, {ties:?}, k {k}", algorithm.name());
+                        same(&learner, &Arms::new(&wide, D).expect("rows"), &Constraint::top_k(k), &what);
+                        same(&learner, &Arms::new(&narrow, D).expect("rows"), &Constraint::top_k(k), &what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn also_for_other_shapes_several_blocks_masks_and_fewer_than_k() {
+    for (n, d, blocks) in [(20_000, 17, 1), (700, 90, 3), (300, 130, 2), (3_001, 40, 4)] {
+        for kind in KINDS {
+            let x = features(kind, 2, n, d);
+            let ids: Vec<u64> = (0..n as u64).map(|row| row * 7_919 % 1_000_003).collect();
+            let mask: Vec<bool> = (0..n * blocks).map(|place| place % 5 != 2).collect();
+            let few: Vec<bool> = (0..n).map(|row| row % (n / 5) == 0).collect();
+            let arms = Arms::new(&x, d).expect("rows").with_ids(&ids).expect("unique");
+            for algorithm in bold(0.5) {
+                let learner = trained(algorithm, d, blocks, 4);
+                for k in [1, 12, 60] {
+                    let what = format!("{kind}, {n} x {d} x {blocks}, {}, k {k}", algorithm.name());
+                    same(&learner, &arms, &Constraint::top_k(k), &what);
+                    same(&learner, &arms, &Constraint::TopK(TopK::at_most(k)), &what);
+                    same(&learner, &arms.with_eligible(&mask).expect("mask"), &Constraint::top_k(k), &what);
+                    same(&learner, &arms.with_eligible(&few).expect("mask"), &Constraint::top_k(k), &what);
+                }
+            }
+        }
+    }
+}
+
+/// What is wrong with a feature is said as without the shortcut, wherever it is and however the f32 look goes.
+#[test]
+fn bad_features_are_found_as_before() {
+    const N: usize = 2_000;
+    const D: usize = 51;
+    for value in [f64::NAN, f64::INFINITY, 1e39, 1e101, 1e200] {
+        for row in [0, 777, N - 1] {
+            let mut x = rows(4, 1, N, D);
+            x[row * D + 3] = value;
+            let learner = trained(bold(1.0)[0], D, 1, 3);
+            same(&learner, &Arms::new(&x, D).expect("rows"), &Constraint::top_k(20), &format!("{value} in row {row}"));
+        }
+    }
+}
+
+/// A catalogue round after round, with everything that can happen to a model in between: rewards late, corrected and taken
+/// back, forgetting, another learner, a mask that changes.
+#[test]
+fn a_catalogue_chooses_what_its_arms_would() {
+    const N: usize = 2_500;
+    const D: usize = 45;
+    // Without the largest: what is learned from those cannot be factored.
+    for &kind in &KINDS[..5] {
+        let wide = features(kind, 3, N, D);
+        let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+        for (number, algorithm) in every_algorithm().into_iter().chain(bold(0.05)).enumerate() {
+            let plain = if number % 2 == 0 { Arms::new(&wide, D) } else { Arms::new(&narrow, D) }.expect("rows");
+            let ids: Vec<u64> = (0..N as u64).map(|row| row * 7_919 % 1_000_003).collect();
+            let plain = plain.with_ids(&ids).expect("unique");
+            let catalogue = Catalogue::new(&plain).expect("finite");
+            let gamma = if number % 3 == 0 { 0.9 } else { 1.0 };
+            let model = Model::new(D, 1).expect("shape").with_gamma(gamma).expect("gamma");
+            let ties = if number % 2 == 0 { Ties::ById } else { Ties::Random };
+            let mut learner = Learner::with_model(algorithm, model).expect("parameters").with_ties(ties);
+            let other = trained(algorithm, D, 1, 3);
+            let mut before = None;
+            for t in 1..=14 {
+                let mask: Vec<bool> = (0..N).map(|row| !(row as u64 + t).is_multiple_of(7)).collect();
+                let round = Round::new(8, t);
+                let constraint = Constraint::top_k(if t % 5 == 0 { 200 } else { 15 });
+                let choose = |arms: &Arms<'_>, oracle: &dyn Oracle| {
+                    if t % 3 == 0 {
+                        learner.choose(round, &arms.with_eligible(&mask).expect("mask"), oracle).expect("arms")
+                    } else if t == 8 {
+                        other.choose(round, arms, oracle).expect("arms")
+                    } else {
+                        learner.choose(round, arms, oracle).expect("arms")
+                    }
+                };
+                let expected = choose(&plain, &Plain(constraint.clone()));
+                let found = choose(&catalogue.arms(), &constraint);
+                assert_eq!(bits(&expected), bits(&found), "{kind}, {}, round {t}", algorithm.name());
+                assert_eq!(expected, found);
+                let size = expected.arms[0].features.iter().map(|x| x.abs()).fold(0.0, f64::max);
+                let rewards = expected.rewards(|arm| arm.features[0] / size + f64::from(arm.id as u32 % 10));
+                learner.learn(&expected, &rewards).expect("fresh");
+                if t == 6 {
+                    let (decision, rewards): &(armwise::Decision, Vec<armwise::Reward>) =
+                        before.as_ref().expect("round 5");
+                    learner.unlearn(decision, rewards).expect("learned");
+                }
+                before = Some((expected, rewards));
+            }
+        }
+    }
+}
