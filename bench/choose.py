@@ -3,7 +3,8 @@
 The decision to know: the library runs in a process of its own that waits for orders (`choose_beside`), so the
 repetitions of all candidates are interleaved in one session, on the same features and the same model. Each is
 timed alone: ours by the program around the call, numpy's around the function. All draw their random numbers within
-the timed part. The ratio is of medians, against the fastest of the forms.
+the timed part. In its turn a candidate runs three times and the first is not counted, because the others have
+just filled the caches with theirs. The ratio is of medians, against the fastest of the forms.
 
     bench/choose.py            all cases, 1 and 2 threads; writes bench/results/choose.json and .md
     bench/choose.py --quick    two small cases, under a minute, no packages; says only that it works
@@ -142,17 +143,17 @@ def timed(call):
     return time.perf_counter() - start, result
 
 
-def interleave(candidates, seconds, least=5, most=300):
+def interleave(candidates, seconds, least=3, most=600):
     """Medians and minima of the candidates' times, turn by turn; a candidate answers its own seconds."""
     times = {name: [] for name in candidates}
-    begun = time.perf_counter()
+    begun, runs = time.perf_counter(), 0
     while True:
         for name, call in candidates.items():
-            times[name].append(call(len(times[name])))
-        turns = len(next(iter(times.values())))
-        if turns >= most or (turns >= least and time.perf_counter() - begun > seconds):
+            times[name] += [call(runs + run) for run in range(3)][1:]
+        runs += 3
+        if runs >= most or (runs >= 3 * least and time.perf_counter() - begun > seconds):
             break
-    return {name: {"median": statistics.median(all), "least": min(all), "turns": len(all)} for name, all in times.items()}
+    return {name: {"median": statistics.median(all), "least": min(all), "runs": len(all)} for name, all in times.items()}
 
 
 def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, storages=("f64", "f32")):
@@ -211,7 +212,7 @@ def sampling_case(ours, folder, seconds):
         problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
         choose = lambda t: ours.ask(choose={"t": t + 1, "constraint": {"kind": "top-k", "k": k}})["seconds"]
         times = interleave({"ours": choose, "vectorised": lambda t: timed(vectorised)[0]}, seconds)
-        times.update(interleave({"literal": lambda t: timed(literal)[0]}, 0, least=3, most=3))
+        times.update(interleave({"literal": lambda t: timed(literal)[0]}, 0, least=1))
     rows = []
     for name, bar in (("vectorised", 20), ("literal", 500)):
         ratio = times[name]["median"] / times["ours"]["median"]
@@ -238,7 +239,7 @@ def packages_case(ours, folder, seconds):
 
         for name, (make, bar) in peers.PEERS.items():
             peer = make(problem.x, k)
-            times = interleave({"ours": ours_round, name: lambda t: timed(peer)[0]}, seconds, least=5)
+            times = interleave({"ours": ours_round, name: lambda t: timed(peer)[0]}, seconds)
             ratio = times[name]["median"] / times["ours"]["median"]
             rows.append({"case": f"one round, {name}", "n": n, "d": d, "k": k, "times": times, "ratio": ratio, "bar": bar})
             print(f"one round, {name:<40}{times['ours']['median'] * 1e3:>10.3f}{times[name]['median'] * 1e3:>12.2f}"

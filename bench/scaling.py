@@ -38,7 +38,7 @@ def measure(ours, folder, n, d, blocks, threads, seconds=2):
     for form in NUMPY:
         candidates[form] = lambda t, widths=FORMS[form]: timed(lambda: numpy_round(problem, widths, "arm-wise-ts", k, rng))[0]
     with threadpool_limits(threads):
-        times = interleave(candidates, seconds, least=3)
+        times = interleave(candidates, seconds, least=2)
     return times["ours"]["median"], min(times[form]["median"] for form in NUMPY)
 
 
