@@ -93,6 +93,9 @@ struct Size {
     eta: f64,
 }
 
+/// Once more than one arm in so many would be visited, a new scan costs less than it saves in the rounds after.
+const MOST: usize = 16;
+
 const UNIT: f64 = f64::EPSILON / 2.0;
 
 impl Size {
@@ -186,7 +189,7 @@ impl Catalogue {
             }
         }
         front.cut();
-        let most = arms.len() / 8;
+        let most = arms.len() / MOST;
         let mut best = Kept::new(k);
         let visited = front.arms.len();
         if visited > most {
@@ -204,7 +207,8 @@ impl Catalogue {
             }
         }
         while !rest.is_empty() {
-            let next = (2 * k).max(1024).min(rest.len());
+            // A part of what is left, so that few passes over it are made.
+            let next = (2 * k).max(rest.len() / 4).max(1024).min(rest.len());
             if next < rest.len() {
                 rest.select_nth_unstable_by(next, |a, b| b.upper.total_cmp(&a.upper));
             }
