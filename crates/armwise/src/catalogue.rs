@@ -1,15 +1,16 @@
 //! Arms that come back round after round, kept ready: an item list, the same customers next week.
 //!
 //! The decision to know: V only grows while nothing is forgotten or taken back, so a width seen earlier is an upper bound
-//! of today's. Means cost d, widths d^2; most arms cannot be among the k best even with the old width, and theirs is
-//! not computed again. The choice is the one from the same arms without a catalogue, to the bit.
+//! of today's, and a mean moves by at most |theta_now - theta_then|_V width. Most arms cannot be among the k best
+//! even so, and nothing of theirs is computed again. The choice is the one from the same arms without a catalogue, to
+//! the bit.
 //!
 //! # What makes the bounds safe
-//! *That V grew* is tested on the matrices, not taken from the learner's history, so a forgotten, corrected, merged or
-//! exchanged model needs no bookkeeping: if V_now - V_before + delta I has a Cholesky factor in floating point, then
-//! V_now >= V_before - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 tr V_now (the backward error of Cholesky), and
-//! since |W_before|_F^2 = tr V_before^-1, widths grew by a factor of at most 1 / sqrt(1 - rho |W_before|_F^2), which is
-//! below 1 + rho |W_before|_F^2 while that is small. If not, all widths are found again.
+//! *How much V grew* is found on the matrices, not taken from the learner's history, so a forgotten, corrected, merged or
+//! exchanged model needs no bookkeeping: if V_now - c V_then + delta I has a Cholesky factor in floating point, then
+//! V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward error of
+//! Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The largest
+//! such c is found by bisection: above 1 where every direction was learned about, below 1 after forgetting.
 //! *Computed widths* differ from exact ones by the rounding of the factor, relatively at most
 //! 4 (d + 2) 2^-53 tr V |W|_F^2 (the backward errors of Cholesky and of the triangular inverse), and by that of the
 //! product, at most (2d + 8) 2^-53 |W|_F |x|, where |x| <= |L|_F width and |L|_F^2 = tr V. Both together are below
@@ -24,7 +25,7 @@ use crate::{
     model::{check_features, triangle},
     policy::Times,
     posterior::cholesky,
-    scan::{Band, FEW, Interval, Kept, shortlist_from},
+    scan::{Band, FEW, Interval, Kept, Memory, shortlist_from},
     scoring::{Scorer, TILES_PER_TASK},
 };
 use rayon::prelude::*;
@@ -71,11 +72,14 @@ enum OwnedKeys {
 /// What earlier rounds leave behind.
 #[derive(Debug)]
 struct Seen {
-    /// V as it was in the last round, and tr V^-1.
+    /// V as it was in the last round, with tr V and tr V^-1.
     v: Vec<f64>,
+    trace: f64,
     w2: f64,
-    /// Upper bounds of the widths, in bits, to be multiplied by `slack`.
-    widths: Vec<AtomicU32>,
+    /// The direction of the last scan; `memory.dots` are products with it.
+    direction: Vec<f64>,
+    memory: Memory,
+    /// What the widths are to be multiplied with.
     slack: f64,
 }
 
@@ -88,6 +92,9 @@ struct Size {
     /// The relative error of a computed width.
     eta: f64,
 }
+
+/// Once more than one arm in so many would be visited, a new scan costs less than it saves in the rounds after.
+const MOST: usize = 16;
 
 const UNIT: f64 = f64::EPSILON / 2.0;
 
@@ -153,22 +160,19 @@ impl Catalogue {
         }
         let size = Size::new(block.posterior);
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut seen = seen.and_then(|seen| seen.grown(block.posterior, &size)).filter(|_| size.eta < 0.01);
+        let mut seen = seen.filter(|_| size.eta < 0.01).and_then(|seen| seen.grown(block.posterior, &size));
         let mut rows = seen.as_ref().and_then(|seen| self.lazy(scorer, arms, k, &size, seen));
         if rows.is_none() {
-            let fresh = seen.unwrap_or_else(|| Seen {
-                v: Vec::new(),
-                w2: 0.0,
-                widths: (0..arms.len()).map(|_| AtomicU32::new(f32::INFINITY.to_bits())).collect(),
-                slack: 1.0,
-            });
-            rows = shortlist_from(scorer, arms, k, Some((panels, &fresh.widths)));
-            // A scan that stopped early has not seen all widths.
-            seen = rows.is_some().then_some(Seen { slack: 1.0 + 2.0 * size.eta, ..fresh });
+            let memory = seen.map_or_else(|| Memory::new(arms.len()), |seen| seen.memory);
+            rows = shortlist_from(scorer, arms, k, Some((panels, &memory)));
+            let (direction, slack) = (block.direction.clone(), 1.0 + 2.0 * size.eta);
+            let fresh = Seen { v: Vec::new(), trace: 0.0, w2: 0.0, direction, memory, slack };
+            // A scan that stopped early has not seen all arms.
+            seen = rows.is_some().then_some(fresh);
         }
         if let Some(seen) = seen {
-            let v = block.posterior.v().to_vec();
-            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { v, w2: size.w * size.w, ..seen });
+            let (v, trace, w2) = (block.posterior.v().to_vec(), size.trace, size.w * size.w);
+            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { v, trace, w2, ..seen });
         }
         rows
     }
@@ -185,7 +189,7 @@ impl Catalogue {
             }
         }
         front.cut();
-        let most = arms.len() / 8;
+        let most = arms.len() / MOST;
         let mut best = Kept::new(k);
         let visited = front.arms.len();
         if visited > most {
@@ -203,7 +207,8 @@ impl Catalogue {
             }
         }
         while !rest.is_empty() {
-            let next = (2 * k).max(1024).min(rest.len());
+            // A part of what is left, so that few passes over it are made.
+            let next = (2 * k).max(rest.len() / 4).max(1024).min(rest.len());
             if next < rest.len() {
                 rest.select_nth_unstable_by(next, |a, b| b.upper.total_cmp(&a.upper));
             }
@@ -222,45 +227,37 @@ impl Catalogue {
     /// Upper bounds of all scores, -infinity where an arm is not eligible; `None` if a number is not finite.
     fn uppers(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, size: &Size, seen: &Seen) -> Option<Vec<f32>> {
         let block = &scorer.blocks[0];
-        let panels = &self.panels.0[self.panels.1..];
-        let packed = [self.kernel.pack_single(&block.direction, None)];
-        let rows_per_task = TILES_PER_TASK * self.kernel.width();
-        let largest = (2.0 * block.posterior.v().iter().map(|v| v * v).sum::<f64>()).sqrt();
+        let v = block.posterior.v();
+        let largest = (2.0 * v.iter().map(|v| v * v).sum::<f64>()).sqrt();
+        let moved: Vec<f64> = block.direction.iter().zip(&seen.direction).map(|(now, then)| now - then).collect();
         let bounds = Bounds {
-            band: Band::new(&block.direction, None)?,
+            band: Band::new(&seen.direction, None)?,
+            rounding: Band::new(&moved, None)?,
+            moved: distance(v, &moved, size.trace),
             stretch: seen.slack * (1.0 + size.eta),
-            w: size.w,
+            w: size.w * (1.0 + 2.0 * size.eta),
             least: (1.0 - size.eta - 1e-6) / largest.sqrt(),
             tiny: self.dim as f64 / (1_u64 << 60) as f64,
         };
+        let rows_per_task = 8 * TILES_PER_TASK * self.kernel.width();
         let bad = AtomicBool::new(false);
         let mut uppers = vec![0.0; arms.len()];
-        let room = || (Products::default(), Vec::new(), Vec::new());
-        uppers.par_chunks_mut(rows_per_task).enumerate().for_each_init(
-            room,
-            |(products, ids, coefficients), (task, out)| {
-                let first = task * rows_per_task;
-                let part = arms.slice(first..first + out.len());
-                self.kernel.approximate_panels(&panels[first * self.dim..], part.len(), &packed, products);
-                part.ids_into(ids);
-                block.coefficients(ids, coefficients);
-                let work = Uppers {
-                    bounds: &bounds,
-                    dots: products.dots(0),
-                    norms: products.norms(),
-                    coefficients,
-                    widths: &seen.widths[first..],
-                    out,
-                };
-                if !pulp::Arch::new().dispatch(work) {
-                    bad.store(true, Relaxed);
-                }
-                if arms.eligible_per_row() > 0 {
-                    let out = out.iter_mut().enumerate().filter(|(row, _)| !part.is_eligible(*row, 0));
-                    out.for_each(|(_, upper)| *upper = f32::NEG_INFINITY);
-                }
-            },
-        );
+        let task = |(ids, coefficients): &mut (Vec<u64>, Vec<f64>), (task, out): (usize, &mut [f32])| {
+            let rows = task * rows_per_task..task * rows_per_task + out.len();
+            let part = arms.slice(rows.clone());
+            part.ids_into(ids);
+            block.coefficients(ids, coefficients);
+            let Memory { widths, dots, norms } = &seen.memory;
+            let [widths, dots, norms] = [widths, dots, norms].map(|all| &all[rows.clone()]);
+            if !pulp::Arch::new().dispatch(Uppers { bounds: &bounds, dots, norms, coefficients, widths, out }) {
+                bad.store(true, Relaxed);
+            }
+            if arms.eligible_per_row() > 0 {
+                let out = out.iter_mut().enumerate().filter(|(row, _)| !part.is_eligible(*row, 0));
+                out.for_each(|(_, upper)| *upper = f32::NEG_INFINITY);
+            }
+        };
+        uppers.par_chunks_mut(rows_per_task).enumerate().for_each_init(Default::default, task);
         (!bad.load(Relaxed)).then_some(uppers)
     }
 
@@ -289,7 +286,7 @@ impl Catalogue {
                 let width = products.widths(0)[place];
                 let score = products.dots(0)[place] + block.bonus.times.of(coefficients[place], width);
                 let upper = width * (1.0 + 2.0 * size.eta) / seen.slack;
-                seen.widths[row].store((upper as f32).next_up().next_up().to_bits(), Relaxed);
+                seen.memory.widths[row].store((upper as f32).next_up().next_up().to_bits(), Relaxed);
                 Interval { upper: score, lower: score, place: row }
             };
             rows.iter().enumerate().map(arm).collect()
@@ -302,9 +299,26 @@ impl Catalogue {
     }
 }
 
-/// What turns a norm, a coefficient and an old width into an upper bound.
+/// |x|_V for a V of this trace, rounded up.
+fn distance(v: &[f64], x: &[f64], trace: f64) -> f64 {
+    let mut sum = 0.0;
+    for (i, x_i) in x.iter().enumerate() {
+        let row = &v[triangle(i)..triangle(i + 1)];
+        let product: f64 = row.iter().zip(x).map(|(v, x)| v * x).sum();
+        sum += x_i * (2.0 * product - row[i] * x_i);
+    }
+    let squares: f64 = x.iter().map(|x| x * x).sum();
+    (sum.max(0.0) + 1e-12 * trace * squares).sqrt() * (1.0 + 1e-9)
+}
+
+/// What turns a product, a norm, a coefficient and a width of earlier rounds into an upper bound.
 struct Bounds {
+    /// How far the remembered products may be off.
     band: Band,
+    /// More than what the rounding of today's f64 product can differ from the remembered one's.
+    rounding: Band,
+    /// |direction now - direction then|_V.
+    moved: f64,
     /// What an old width may have grown by.
     stretch: f64,
     w: f64,
@@ -317,8 +331,8 @@ struct Bounds {
 /// The upper bounds of a part's arms, compiled for the widest registers; false if one is not finite.
 struct Uppers<'a> {
     bounds: &'a Bounds,
-    dots: &'a [f32],
-    norms: &'a [f32],
+    dots: &'a [AtomicU32],
+    norms: &'a [AtomicU32],
     coefficients: &'a [f64],
     widths: &'a [AtomicU32],
     out: &'a mut [f32],
@@ -334,15 +348,16 @@ impl pulp::NullaryFnOnce for Uppers<'_> {
         let n = self.out.len();
         let (dots, norms, coefficients, widths) =
             (&self.dots[..n], &self.norms[..n], &self.coefficients[..n], &self.widths[..n]);
-        let Bounds { band, stretch, w, least, tiny } = *self.bounds;
+        let Bounds { band, rounding, moved, stretch, w, least, tiny } = *self.bounds;
+        let number = |bits: &AtomicU32| f64::from(f32::from_bits(bits.load(Relaxed)));
         let mut finite = true;
         for row in 0..n {
-            let (dot, norm, g) = (f64::from(dots[row]), f64::from(norms[row]), coefficients[row]);
-            let cached = f64::from(f32::from_bits(widths[row].load(Relaxed)));
-            let most = (cached * stretch).min(w * (norm * NORM + tiny));
+            let (dot, norm, g) = (number(&dots[row]), number(&norms[row]), coefficients[row]);
+            let norm_above = norm * NORM + tiny;
+            let most = (number(&widths[row]) * stretch).min(w * norm_above);
             let bonus = if g > 0.0 { g * most } else { g * (least * (norm / NORM - tiny)).max(0.0) };
-            let rounding = 1e-12 * (dot.abs() + bonus.abs());
-            let upper = dot + bonus + band.of_dot(norm * NORM) + rounding;
+            let change = moved * most + band.of_dot(norm_above) + rounding.of_dot(norm_above);
+            let upper = dot + bonus + change + 1e-12 * (dot.abs() + bonus.abs());
             self.out[row] = (upper as f32).next_up();
             finite &= upper.abs() < f64::from(f32::MAX);
         }
@@ -351,24 +366,35 @@ impl pulp::NullaryFnOnce for Uppers<'_> {
 }
 
 impl Seen {
-    /// What is left of it for a posterior: all, if V only grew; nothing otherwise.
+    /// What is left of it for a posterior: bounds that hold for today's widths, if they are of any use.
     fn grown(self, posterior: &Posterior, size: &Size) -> Option<Self> {
-        let v = posterior.v();
+        /// A V that shrank by more is another model.
+        const LEAST: f64 = 0.5;
+        let (v, d) = (posterior.v(), posterior.dim());
         if v == self.v {
             return Some(self);
         }
-        let d = posterior.dim();
         if self.v.len() != v.len() {
             return None;
         }
-        let delta = 4.0 * (d as f64 + 2.0) * UNIT * size.trace;
-        let grown = 2.0 * delta * self.w2;
-        if grown > 0.01 {
-            return None;
+        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (size.trace + c * self.trace);
+        let holds = |c: f64| {
+            let shift = |i, j| if i == j { delta(c) } else { 0.0 };
+            cholesky(d, |i, j| v[triangle(i) + j] - c * self.v[triangle(i) + j] + shift(i, j)).is_ok()
+        };
+        let ratio = |i: usize| v[triangle(i + 1) - 1] / self.v[triangle(i + 1) - 1];
+        let mut above = (0..d).map(ratio).fold(f64::INFINITY, f64::min);
+        let mut c = [1.0, LEAST].into_iter().find(|&c| c <= above * (1.0 + 1e-9) && holds(c))?;
+        // Each step costs a factor: few where that is dear.
+        for _ in 0..if d > 200 { 3 } else { 6 } {
+            let middle = 0.5 * (c + above);
+            if middle <= c {
+                break;
+            }
+            *(if holds(middle) { &mut c } else { &mut above }) = middle;
         }
-        let shift = |i, j| if i == j { delta } else { 0.0 };
-        cholesky(d, |i, j| v[triangle(i) + j] - self.v[triangle(i) + j] + shift(i, j)).ok()?;
-        Some(Self { slack: self.slack * (1.0 + grown), ..self })
+        let least = c - 2.0 * delta(c) * self.w2;
+        (least > 0.9 * c).then(|| Self { slack: self.slack / least.sqrt() * (1.0 + 1e-9), ..self })
     }
 }
 
@@ -398,7 +424,9 @@ mod tests {
             let seen = seen.grown(&posteriors[0], &size).expect("V grew");
             let rows = catalogue.lazy(&scorer, &catalogue.arms(), 60, &size, &seen);
             lazy += usize::from(rows.is_some_and(|rows| rows.len() < 100));
-            *catalogue.seen.lock().expect("no panic") = Some(Seen { v: posteriors[0].v().to_vec(), ..seen });
+            let Size { trace, w, .. } = size;
+            let seen = Seen { v: posteriors[0].v().to_vec(), trace, w2: w * w, ..seen };
+            *catalogue.seen.lock().expect("no panic") = Some(seen);
         }
         assert!(lazy >= 15, "{lazy} of 20 rounds");
     }
@@ -414,12 +442,21 @@ mod tests {
             model.posterior(0, 1.0).expect("factors")
         };
         let seen = |posterior: &Posterior| {
-            let w2 = Size::new(posterior).w.powi(2);
-            Seen { v: posterior.v().to_vec(), w2, widths: Vec::new(), slack: 1.0 }
+            let Size { trace, w, .. } = Size::new(posterior);
+            Seen {
+                v: posterior.v().to_vec(),
+                trace,
+                w2: w * w,
+                direction: Vec::new(),
+                memory: Memory::new(0),
+                slack: 1.0,
+            }
         };
         let (few, many) = (rows(3), rows(4));
-        assert!(seen(&few).grown(&many, &Size::new(&many)).is_some_and(|seen| seen.slack < 1.0 + 1e-9));
+        assert!(seen(&few).grown(&many, &Size::new(&many)).is_some_and(|seen| seen.slack < 1.0 + 1e-8));
         assert!(seen(&few).grown(&few, &Size::new(&few)).is_some());
-        assert!(seen(&many).grown(&few, &Size::new(&few)).is_none());
+        let shrunk = seen(&many).grown(&few, &Size::new(&few));
+        // The fourth row is most of V: its loss more than halves V along (0, 1, 0).
+        assert!(shrunk.is_none_or(|seen| seen.slack > 1.2));
     }
 }

@@ -47,13 +47,31 @@ pub(crate) fn shortlist(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Optio
     shortlist_from(scorer, arms, k, None)
 }
 
-/// As [`shortlist`]; with panels of the same arms, they are read, and upper bounds of the widths of the first block are
-/// written beside.
+/// What a scan of panels writes down about each arm, for the first block: f32 as bits.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Upper bounds of the widths.
+    pub(crate) widths: Vec<AtomicU32>,
+    /// direction . x, within [`Band::of_dot`].
+    pub(crate) dots: Vec<AtomicU32>,
+    /// |x|, rounded.
+    pub(crate) norms: Vec<AtomicU32>,
+}
+
+impl Memory {
+    /// Room for `rows` arms.
+    pub(crate) fn new(rows: usize) -> Self {
+        let zeros = || (0..rows).map(|_| AtomicU32::new(0)).collect();
+        Self { widths: zeros(), dots: zeros(), norms: zeros() }
+    }
+}
+
+/// As [`shortlist`]; with panels of the same arms, these are read, and what is found is written down.
 pub(crate) fn shortlist_from(
     scorer: &Scorer<'_>,
     arms: &Arms<'_>,
     k: usize,
-    panels: Option<(&[f32], &[AtomicU32])>,
+    panels: Option<(&[f32], &Memory)>,
 ) -> Option<Vec<usize>> {
     let (blocks, d) = (scorer.blocks.len(), scorer.dim);
     let places = arms.len() * blocks;
@@ -96,7 +114,7 @@ pub(crate) fn shortlist_from(
 struct Scan<'a, 'p> {
     scorer: &'a Scorer<'p>,
     arms: &'a Arms<'a>,
-    panels: Option<(&'a [f32], &'a [AtomicU32])>,
+    panels: Option<(&'a [f32], &'a Memory)>,
     packed: Vec<Packed<f32>>,
     bands: Vec<Band>,
     rows_per_task: usize,
@@ -206,7 +224,7 @@ impl<'a, 'p> Scan<'a, 'p> {
         scorer: &'a Scorer<'p>,
         arms: &'a Arms<'a>,
         k: usize,
-        panels: Option<(&'a [f32], &'a [AtomicU32])>,
+        panels: Option<(&'a [f32], &'a Memory)>,
     ) -> Option<Self> {
         let places = arms.len() * scorer.blocks.len();
         Some(Self {
@@ -231,12 +249,14 @@ impl<'a, 'p> Scan<'a, 'p> {
         let part = self.arms.slice(first..self.arms.len().min(first + self.rows_per_task));
         let kernel = self.scorer.kernel;
         match (self.panels, part.features()) {
-            (Some((panels, widths)), _) => {
+            (Some((panels, memory)), _) => {
                 kernel.approximate_panels(&panels[first * self.scorer.dim..], part.len(), &self.packed, products);
-                let found = products.widths(0).iter().zip(products.norms());
-                for (width, (found, norm)) in widths[first..].iter().zip(found) {
-                    let upper = f64::from(*found) + self.bands[0].of_width(f64::from(*norm));
-                    width.store((upper as f32).next_up().to_bits(), Relaxed);
+                for row in 0..part.len() {
+                    let (width, norm) = (products.widths(0)[row], products.norms()[row]);
+                    let upper = f64::from(width) + self.bands[0].of_width(f64::from(norm));
+                    memory.widths[first + row].store((upper as f32).next_up().to_bits(), Relaxed);
+                    memory.dots[first + row].store(products.dots(0)[row].to_bits(), Relaxed);
+                    memory.norms[first + row].store(norm.to_bits(), Relaxed);
                 }
             }
             (None, Features::F32(x)) => kernel.approximate(x, &self.packed, products),
