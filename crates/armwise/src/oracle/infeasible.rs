@@ -61,10 +61,10 @@ pub enum Infeasible {
     LinearRow {
         /// The row's name, or `row` and its number.
         row: String,
-        /// Its lower limit.
-        lo: f64,
-        /// Its upper limit.
-        hi: f64,
+        /// Its lower limit, if it has one.
+        lo: Option<f64>,
+        /// Its upper limit, if it has one.
+        hi: Option<f64>,
         /// The least value that any set of arms gives it.
         least: f64,
         /// The largest value that any set of arms gives it.
@@ -99,7 +99,9 @@ impl fmt::Display for Infeasible {
                 "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"
             ),
             Self::LinearRow { row, lo, hi, least, most } => {
-                write!(f, "{row}: must lie in [{lo}, {hi}], but any set of arms gives between {least} and {most}")
+                let limit = |limit: &Option<f64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
+                let (lo, hi) = (limit(lo), limit(hi));
+                write!(f, "{row}: must lie between {lo} and {hi}, but any set of arms gives between {least} and {most}")
             }
             Self::LinearRows { rows } => {
                 write!(

@@ -178,6 +178,31 @@ fn three_tenths_fit_three_arms_of_a_tenth() {
     assert_eq!(instance.with(|scores| constraint.argmax(scores)).unwrap().arms.len(), 3);
 }
 
+/// JSON has no infinity and TOML no null; both say "none".
+#[test]
+fn a_block_without_a_budget_survives_json_and_toml() {
+    let budget = Budget {
+        cost: "cost".to_owned(),
+        budget: None,
+        budgets: Some(vec![2.5, f64::INFINITY, 0.0]),
+        k: Some(3),
+        per_row: None,
+    };
+    let constraint = Constraint::Budget(budget.clone());
+    let json = serde_json::to_string(&constraint).unwrap();
+    assert!(json.contains(r#""budgets":[2.5,"none",0.0]"#), "{json}");
+    assert_eq!(serde_json::from_str::<Constraint>(&json).unwrap(), constraint);
+    let toml = toml::to_string(&constraint).unwrap();
+    assert_eq!(toml::from_str::<Constraint>(&toml).unwrap(), constraint, "{toml}");
+    let read = |text: &str| serde_json::from_str::<Budget>(&format!(r#"{{"cost": "cost", "k": 3{text}}}"#));
+    assert_eq!(read(r#", "budgets": [2.5, null, 0]"#).unwrap(), budget);
+    let inf = "cost = \"cost\"\nk = 3\nbudgets = [2.5, inf, 0]";
+    assert_eq!(toml::from_str::<Budget>(inf).unwrap(), budget);
+    assert_eq!(read("").unwrap().budgets, None);
+    assert_eq!(read(r#", "budgets": null"#).unwrap().budgets, None);
+    assert!(read(r#", "budgets": ["all"]"#).is_err());
+}
+
 #[test]
 fn mistakes_are_errors() {
     let mut rng = Rng(38);

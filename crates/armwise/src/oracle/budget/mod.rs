@@ -7,6 +7,7 @@
 mod base;
 mod fixed;
 mod items;
+mod limits;
 mod lines;
 mod newton;
 mod prices;
@@ -69,8 +70,8 @@ pub struct Budget {
     /// The budget of all arms together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
-    /// A budget for each block; infinity means none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A budget for each block; infinity, written `"none"`, means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "limits")]
     pub budgets: Option<Vec<f64>>,
     /// At most so many arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -180,7 +180,8 @@ impl Written {
         if most >= self.lo - slack && least <= self.hi + slack {
             return Ok(());
         }
-        let (row, lo, hi) = (self.name.clone(), self.lo, self.hi);
+        let given = |limit: f64| Some(limit).filter(|limit| limit.is_finite());
+        let (row, lo, hi) = (self.name.clone(), given(self.lo), given(self.hi));
         Err(Error::Infeasible(Infeasible::LinearRow { row, lo, hi, least, most }))
     }
 }
