@@ -150,7 +150,7 @@ fn a_budget_per_promotion_is_nearly_optimal() {
         let found = solve(&instance, &limits);
         assert!(gap(&found) <= 5e-5, "{}", gap(&found));
         let price = |of: &str| found.prices.iter().find(|price| price.of == of).map_or(0.0, |price| price.value);
-        let prices: Vec<f64> = (0..blocks).map(|block| price(&format!("block {block}"))).collect();
+        let prices: Vec<f64> = (0..blocks).map(|block| price(&format!("block = {block}"))).collect();
         let place = price("k");
         let mut bound: f64 = prices.iter().zip(&budgets).map(|(price, budget)| price * budget).sum();
         bound += place * k.unwrap_or(0) as f64;

@@ -69,7 +69,7 @@ impl Problem {
         }
         for (block, &amount) in budget.budgets.iter().flatten().enumerate() {
             if amount < f64::INFINITY {
-                let name = format!("block {block}");
+                let name = format!("block = {block}");
                 limits.push(Limit { name, amount: amount * (1.0 + TOLERANCE), block: Some(block) });
             }
         }
