@@ -21,15 +21,14 @@ pub(super) struct Flip {
     pub(super) uses: Vec<(usize, i128)>,
     pub(super) count: i64,
     pub(super) keys: [i128; 2],
-    /// The arms chosen instead.
-    pub(super) arms: Vec<usize>,
+    /// The arms that leave and those that enter.
+    pub(super) out: Vec<usize>,
+    pub(super) enter: Vec<usize>,
 }
 
 /// A row with other choices, by rising loss.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
-    /// The arms chosen so far.
-    pub(super) base: Vec<usize>,
     pub(super) flips: Vec<Flip>,
 }
 
@@ -47,6 +46,7 @@ pub(super) struct Grids {
 
 /// At most so many undecided rows, and choices of a row, are searched.
 const MOST: usize = 1_000;
+const CHOICES: usize = 256;
 
 /// Of equal rows at most so many are searched.
 pub(super) const COPIES: usize = 64;
@@ -202,9 +202,9 @@ impl View<'_> {
             self.choices(row, best - gap)
         };
         let mut flips: Vec<Flip> =
-            choices.into_iter().filter(|arms| *arms != base).map(|arms| self.flip(&base, arms)).collect();
+            choices.into_iter().filter(|arms| *arms != base).map(|arms| self.flip(&base, &arms)).collect();
         flips.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-        ((!flips.is_empty()).then_some(Item { base, flips }), complete)
+        ((!flips.is_empty()).then_some(Item { flips }), complete)
     }
 
     /// All choices in a row that are worth `least`, and whether that are really all: there may be too many.
@@ -223,39 +223,44 @@ impl View<'_> {
             .collect();
         let most = |from: usize, places: usize| sums[(from + places).min(by_value.len())] - sums[from];
         let room = 1e-9 * (self.rounding + best_of(&sums));
-        let mut found = Vec::new();
-        let mut work = 0;
-        // (places chosen among `by_value`, their worth, the next place), depth first without recursion.
-        let mut open: Vec<(Vec<usize>, f64, usize)> = vec![(Vec::new(), 0.0, 0)];
-        while let Some((chosen, sum, from)) = open.pop() {
-            if sum >= least {
-                let mut arms: Vec<usize> = chosen.iter().map(|&place: &usize| by_value[place]).collect();
+        let mut found: Vec<Vec<usize>> = Vec::new();
+        let (mut work, mut next) = (0, 0);
+        // The places chosen among `by_value`, each with the worth of those before it: depth first, without recursion.
+        let mut chosen: Vec<(usize, f64)> = Vec::new();
+        let mut sum = 0.0;
+        loop {
+            if sum >= least && chosen.last().is_none_or(|last| last.0 + 1 == next) {
+                let mut arms: Vec<usize> = chosen.iter().map(|&(place, _)| by_value[place]).collect();
                 arms.sort_unstable();
                 found.push(arms);
             }
+            work += 1;
+            if found.len() >= CHOICES || work > 1_000 * CHOICES {
+                return (found, false);
+            }
             let places = per_row - chosen.len();
-            for next in from..by_value.len() {
-                work += 1;
-                if found.len() >= MOST || work > 1_000 * MOST {
-                    return (found, false);
-                }
-                let reach = value(next) + most(next + 1, places.saturating_sub(1));
-                if places == 0 || sum + reach < least - room {
-                    break;
-                }
-                let chosen = chosen.iter().copied().chain([next]).collect();
-                open.push((chosen, sum + value(next), next + 1));
+            if places > 0 && next < by_value.len() && sum + value(next) + most(next + 1, places - 1) >= least - room {
+                chosen.push((next, sum));
+                sum += value(next);
+                next += 1;
+            } else if let Some((last, before)) = chosen.pop() {
+                (sum, next) = (before, last + 1);
+            } else {
+                return (found, true);
             }
         }
-        (found, true)
     }
 
-    fn flip(&self, base: &[usize], arms: Vec<usize>) -> Flip {
+    /// The change from one choice of a row to another, both ascending.
+    fn flip(&self, base: &[usize], arms: &[usize]) -> Flip {
         let (mut loss, mut score, mut used, mut count, mut keys) = (0.0, 0, 0, 0, [0, 0]);
         let mut uses: Vec<(usize, i128)> = Vec::new();
         let several = self.problem.limits.len() > 1;
-        let added = arms.iter().filter(|at| !base.contains(at)).map(|at| (at, 1));
-        for (&at, sign) in base.iter().filter(|at| !arms.contains(at)).map(|at| (at, -1_i64)).chain(added) {
+        let only = |these: &[usize], those: &[usize]| -> Vec<usize> {
+            these.iter().copied().filter(|at| those.binary_search(at).is_err()).collect()
+        };
+        let (out, enter) = (only(base, arms), only(arms, base));
+        for (&at, sign) in out.iter().map(|at| (at, -1_i64)).chain(enter.iter().map(|at| (at, 1))) {
             let arm = &self.problem.arms[at];
             loss -= sign as f64 * self.values[at];
             count += sign;
@@ -273,7 +278,7 @@ impl View<'_> {
             let own = self.tie_keys(at);
             keys = [keys[0] + sign * own[0], keys[1] + sign * own[1]];
         }
-        Flip { loss: loss.max(0.0), score, used, uses, count, keys, arms }
+        Flip { loss: loss.max(0.0), score, used, uses, count, keys, out, enter }
     }
 }
 

@@ -201,10 +201,8 @@ impl Rope {
         let flip = &item.flips[number];
         let others = (0..item.flips.len()).filter(|&other| other != number);
         let other = others.map(|other| item.flips[other].loss).fold(f64::INFINITY, f64::min);
-        let only = |these: &[usize], those: &[usize]| -> Vec<usize> {
-            these.iter().filter(|at| !those.contains(at)).map(|at| at - first).collect()
-        };
-        let (out, enter) = (only(&item.base, &flip.arms), only(&flip.arms, &item.base));
+        let from_first = |arms: &[usize]| -> Vec<usize> { arms.iter().map(|at| at - first).collect() };
+        let (out, enter) = (from_first(&flip.out), from_first(&flip.enter));
         // Of equal arms the tie rule adds the first and drops the last.
         if enter.is_empty() {
             rows.reverse();

@@ -36,6 +36,10 @@ use serde::{Deserialize, Serialize};
 /// almost exactly their price, or where several budgets are tight at once. It never depends on the order of the arms:
 /// sums are taken in whole units of 2^-80 of the largest score or cost.
 ///
+/// # Prices
+/// One per budget and one for `k`: what no super arm of the arms that fit alone gains more than, per unit, from a larger
+/// limit, up to what whole arms leave open between the best sum and the bound below.
+///
 /// # Ties
 /// Between optimal super arms with equal sums of scores the smaller use of budgets wins, then the smaller sum of tie
 /// keys (of ids, for ties by id), then the smaller sum of a hash of id and block. Two cases are outside this rule: an

@@ -44,6 +44,9 @@ pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
     if problem.limits.len() == 1 {
         return near_a_guess(problem).unwrap_or_else(|| in_turn(problem, prices, 1));
     }
+    if problem.limits.len() > TOGETHER {
+        return apart(problem, prices);
+    }
     if step < 2 {
         return improve(problem, in_turn(problem, prices, TURNS));
     }
@@ -56,8 +59,37 @@ pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
     improve(problem, in_turn(&sample, prices, TURNS))
 }
 
-/// How many arms a first guess looks at.
+/// More budgets than this are priced each by its own arms only.
+const TOGETHER: usize = 500;
+
+/// Prices each block's budget as if nothing else limited its arms, then the budget of all, then the places: one pass
+/// over the arms, where pricing in turn would take one for each budget.
+fn apart(problem: &Problem, mut prices: Prices) -> Prices {
+    let per_cost = per_cost(problem);
+    let amount = |at: usize| (problem.limits[at].amount * per_cost) as i64;
+    let mut by_block: Vec<&Arm> = problem.arms.iter().collect();
+    by_block.sort_unstable_by_key(|arm| arm.pick.block);
+    for arms in by_block.chunk_by(|a, b| a.pick.block == b.pick.block) {
+        let block = arms[0].pick.block;
+        let Some(at) = problem.limits_of(block).find(|&at| problem.limits[at].block.is_some()) else { continue };
+        let lines = arms.iter().map(|arm| Line::new(arm.score, arm.cost, per_cost, arm.pick.row)).collect();
+        prices.limits[at] = Scan::new(lines, None, usize::MAX, amount(at)).price(true, 0.0).0;
+    }
+    let units = prices.units(problem);
+    let k = problem.k.unwrap_or(usize::MAX);
+    let of_all = problem.limits.iter().position(|limit| limit.block.is_none());
+    let worth = |arm: &Arm| arm.score - units[arm.pick.block] * arm.cost;
+    let uses = |arm: &Arm| if of_all.is_some() { arm.cost } else { 0.0 };
+    let lines = problem.arms.iter().map(|arm| Line::new(worth(arm), uses(arm), per_cost, arm.pick.row));
+    let lines = lines.filter(|line| line.worth > 0.0).collect();
+    let (price, place) = Scan::new(lines, problem.per_row, k, of_all.map_or(i64::MAX, amount)).price(true, 0.0);
+    of_all.into_iter().for_each(|at| prices.limits[at] = price);
+    Prices { place, ..prices }
+}
+
+/// How many arms, or rows, a first guess looks at.
 const SAMPLE: usize = 1024;
+const SAMPLED_ROWS: usize = 128;
 
 /// The prices of one budget over many arms, found among the arms that matter near a guess; none if it was wrong.
 fn near_a_guess(problem: &Problem) -> Option<Prices> {
@@ -205,10 +237,10 @@ impl Scan {
 
     /// A price near the right one, from every so many rows, or else a price at which nothing is worth its price.
     fn guess(&self) -> f64 {
-        let step = self.lines.len() / SAMPLE;
-        if self.per_row.is_some() && step >= 8 {
-            let rows = self.lines.chunk_by(|a, b| a.row == b.row).step_by(step);
-            let lines: Vec<Line> = rows.flatten().copied().collect();
+        let rows = || self.lines.chunk_by(|a, b| a.row == b.row);
+        let step = if self.per_row.is_some() { rows().count() / SAMPLED_ROWS } else { 0 };
+        if step >= 8 {
+            let lines: Vec<Line> = rows().step_by(step).flatten().copied().collect();
             let k = if self.k == usize::MAX { self.k } else { self.k / step };
             let left = (self.left as f64 / step as f64) as i64;
             let (price, _) = Self::new(lines, self.per_row, k, left).price(true, 0.0);

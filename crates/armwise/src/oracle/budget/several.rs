@@ -228,7 +228,7 @@ impl<'a> Local<'a> {
 
     /// The best two moves that change the same limit, of the limit that leaves most to gain.
     fn best_pair(&mut self) -> Option<[Option<usize>; 2]> {
-        let mut limits: Vec<usize> = (0..self.left.len()).collect();
+        let mut limits: Vec<usize> = (0..self.left.len()).filter(|&limit| self.of_limit[limit].len() > 1).collect();
         limits.sort_by(|&a, &b| self.cost(b, self.left[b]).total_cmp(&self.cost(a, self.left[a])));
         for limit in limits {
             let moves = &self.of_limit[limit];

@@ -78,8 +78,9 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
     let chosen = match &found.flips {
         Some((found, items, lines)) => {
             for &(item, flip) in &found.flips {
-                items[item].base.iter().for_each(|&at| base.chosen[at] = false);
-                items[item].flips[flip].arms.iter().for_each(|&at| base.chosen[at] = true);
+                let flip = &items[item].flips[flip];
+                flip.out.iter().for_each(|&at| base.chosen[at] = false);
+                flip.enter.iter().for_each(|&at| base.chosen[at] = true);
             }
             lines.apply(found.times, &mut base.chosen);
             base.arms()
