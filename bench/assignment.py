@@ -5,7 +5,8 @@ a file, so every solver sees the same integers and objectives must agree to the 
 everything included; the others solve-only, with the model built beforehand. `ratio` is of medians;
 `least` is our fastest run, which tells how busy the machine was.
 
-    bench/assignment.py            all sizes (the largest need much memory and some minutes)
+    bench/assignment.py            all sizes (the largest need much memory and some minutes), and which bars are met
+    bench/assignment.py --check    the same, with exit code 1 if a bar is missed; machines differ, so not for CI
     bench/assignment.py --quick    under a minute: small sizes, and exactness on random instances
 """
 import argparse
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import machine, program
+from common import Bars, machine, program
 from ortools.graph.python import min_cost_flow
 from scipy import optimize, sparse
 
@@ -121,7 +122,7 @@ SIZES = [(5_000, 10, 50, 12), (20_000, 10, 200, 40), (100_000, 10, 1_000, 100), 
          (1_000_000, 50, 2_000, 200)]
 
 
-def row(program, folder, kind, n, m, k, bar, highs_limit, scipy_cells):
+def row(program, folder, kind, n, m, k, bar, highs_limit, scipy_cells, bars):
     path = folder / "scores.f64"
     arms = n * m
     mine = ours(program, kind, n, m, k, repeats=51 if arms <= 2_000_000 else 9, out=path)
@@ -147,6 +148,7 @@ def row(program, folder, kind, n, m, k, bar, highs_limit, scipy_cells):
         return f"{seconds * 1e3:>11.1f}" if other is not None else f"{'> ' + format(seconds * 1e3, '.0f'):>11}"
 
     ratio = seconds * 1e3 / mine["median_ms"]
+    bars.at_least(f"{kind} {n} x {m}, k = {k}, times faster than OR-tools", ratio, bar)
     print(f"{kind:<9}{n:>9}{m:>4}{k:>6}{mine['median_ms']:>10.2f}{mine['least_ms']:>10.2f}{cell('OR-tools')}{ratio:>9.0f}x{bar:>6}x"
           f"{cell('pruned')}{cell('scipy')}{cell('HiGHS')}", flush=True)
 
@@ -155,8 +157,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes and the exactness check, under a minute")
     parser.add_argument("--highs-limit", type=float, default=60, help="seconds that HiGHS gets per instance, 0 for none")
+    parser.add_argument("--check", action="store_true", help="exit code 1 if a bar is missed")
     options = parser.parse_args()
-    quick = options.quick
+    quick, bars = options.quick, Bars()
     speed = program("assignment_speed")
     print(f"Assignment, exact quotas, one thread, medians in ms. {machine()}")
     with tempfile.TemporaryDirectory() as name:
@@ -167,12 +170,14 @@ def main():
         for kind in ["bandit"] if quick else ["bandit", "uniform"]:
             for n, m, k, bar in SIZES[:3] if quick else SIZES:
                 row(speed, folder, kind, n, m, k, bar, 0 if quick else options.highs_limit,
-                    5_000_000 if quick else 60_000_000)
+                    5_000_000 if quick else 60_000_000, bars)
         if not quick:
             untied = ours(speed, "bandit", 1_000_000, 10, 5_000, repeats=7)["median_ms"]
             tied = ours(speed, "clusters", 1_000_000, 10, 5_000, repeats=7)["median_ms"]
             print(f"\n100 clusters of equal rows, 1000000 x 10, k = 5000: {tied:.1f} ms, untied {untied:.1f} ms, "
                   f"ratio {tied / untied:.1f} (bar 5)")
+            bars.at_most("100 clusters of equal rows, times the untied", tied / untied, 5)
+            bars.report(options.check)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""What the benchmarks share: the programs of the library, and the machine's name."""
+"""What the benchmarks share: the programs of the library, the bars, and the machine's name."""
 import json
 import os
 import platform
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,6 +21,27 @@ def solve(problems):
     text = "\n".join(json.dumps(problem) for problem in problems)
     done = subprocess.run([program("solve")], input=text, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Bars:
+    """What a benchmark must reach, and what it reached."""
+
+    def __init__(self):
+        self.rows = []
+
+    def at_least(self, what, value, bar):
+        self.rows.append((f"{what}: {value:.0f}, at least {bar:.0f}", value >= bar))
+
+    def at_most(self, what, value, bar):
+        self.rows.append((f"{what}: {value:.2g}, at most {bar:.2g}", value <= bar))
+
+    def report(self, check):
+        """Says which bars are met; with `check`, ends the program with 1 if one is not."""
+        print("\nBars")
+        for text, met in self.rows:
+            print(f"  {'met   ' if met else 'MISSED'}  {text}")
+        if check and not all(met for _, met in self.rows):
+            sys.exit(1)
 
 
 def machine():

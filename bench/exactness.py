@@ -137,7 +137,8 @@ def recount(reason, constraint, rows, forbidden):
         case "group-maximum":
             return reason["allowed"] < reason["needed"]
         case "linear-row":
-            return reason["most"] < reason["lo"] or reason["least"] > reason["hi"]
+            low, high = (-INF if reason["lo"] is None else reason["lo"]), (INF if reason["hi"] is None else reason["hi"])
+            return reason["most"] < low or reason["least"] > high
         case "linear-rows":
             return 0 < reason["rows"] <= len(rows)  # rows without an eligible arm are left out
     return False

@@ -35,6 +35,8 @@ pub struct Choosing<'p, 'o, P> {
     thinned: usize,
     /// The row numbers that served as ids so far.
     numbered: Vec<Range<u64>>,
+    /// How many rows came so far.
+    rows: usize,
 }
 
 /// Rows kept from the parts so far, owned.
@@ -63,7 +65,17 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
         round: Round,
         oracle: &'o dyn Oracle,
     ) -> Self {
-        Self { policy, posteriors, ties, round, oracle, kept: Kept::default(), thinned: 0, numbered: Vec::new() }
+        Self {
+            policy,
+            posteriors,
+            ties,
+            round,
+            oracle,
+            kept: Kept::default(),
+            thinned: 0,
+            numbered: Vec::new(),
+            rows: 0,
+        }
     }
 
     /// Takes the next part. Its rows need ids or names that are unique over all parts; slices of one whole have them.
@@ -92,6 +104,7 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
         }
         self.kept.extend(part, &scores, blocks, &rows)?;
         self.numbered.extend(part.numbers());
+        self.rows += part.len();
         if self.kept.ids.len() > 2 * self.thinned.max(1024) { self.thin() } else { Ok(()) }
     }
 
@@ -99,10 +112,14 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
     ///
     /// # Errors
     /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
-    /// the kept ones), or what the oracle says.
+    /// the kept ones), or what the oracle says; reasons are marked as counted among the kept rows.
     pub fn finish(self) -> Result<Decision, Error> {
         let scorer = Scorer::new(self.policy, &self.posteriors, self.round)?;
-        self.ask(|_, scores| decide(&scorer, self.round, scores, self.oracle))
+        let (kept, rows) = (self.kept.ids.len(), self.rows);
+        self.ask(|_, scores| decide(&scorer, self.round, scores, self.oracle)).map_err(|error| match error {
+            Error::Infeasible(reason) => Error::Infeasible(reason.among_candidates(kept, rows)),
+            error => error,
+        })
     }
 
     fn thin(&mut self) -> Result<(), Error> {

@@ -143,13 +143,15 @@ pub enum Error {
     },
     /// Two groups share arms and neither holds the other.
     #[error(
-        "groups {first:?} and {second:?} cross: {both} arms are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint"
+        "groups {first:?} and {second:?} cross: of the eligible arms in {rows} rows {both} are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint"
     )]
     CrossingGroups {
         /// One group.
         first: String,
         /// The other group.
         second: String,
+        /// How many rows were counted: those of the part, where arms come in parts.
+        rows: usize,
         /// How many arms are in both.
         both: usize,
         /// How many arms are only in the first.

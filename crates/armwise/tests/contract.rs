@@ -3,7 +3,9 @@
 
 mod common;
 
-use armwise::{Arms, Column, Constraint, Error, Learner, Names, Oracle, Reward, Round, Scores, Selection, Ties, TopK};
+use armwise::{
+    Arms, Column, Constraint, Error, Infeasible, Learner, Names, Oracle, Reward, Round, Scores, Selection, Ties, TopK,
+};
 use common::{bits, chosen, every_algorithm, pay, rows, trained};
 
 const D: usize = 7;
@@ -128,6 +130,30 @@ impl Oracle for Cheapest {
         Self::check(part);
         self.0.candidates(part)
     }
+}
+
+/// Where parts dropped rows, a reason says among how many it counts; the reason itself still excludes every super arm.
+#[test]
+fn reasons_from_parts_say_what_they_count() {
+    let x = vec![1.0; 40];
+    let region: Vec<f64> = (0..40).map(|row| f64::from(row < 30)).collect();
+    let columns = [Column { name: "region", values: &region }];
+    let arms = Arms::new(&x, 1).expect("rows").with_columns(&columns).expect("columns");
+    let learner = Learner::new(every_algorithm()[0], 1, 1).expect("parameters");
+    // At most 5 of region 1 and 20 in all, but only 10 elsewhere.
+    let json = r#"{"kind": "quotas", "min": 20, "groups": [{"column": "region", "value": 1, "max": 5}]}"#;
+    let constraint: Constraint = serde_json::from_str(json).expect("a constraint");
+    let round = Round::new(6, 5);
+    let whole = Infeasible::GroupMinimum { group: "min".to_owned(), needed: 20, eligible: 40, choosable: 15 };
+    assert_eq!(learner.choose(round, &arms, &constraint), Err(Error::Infeasible(whole)));
+    let mut choosing = learner.choosing(round, &constraint).expect("factors");
+    (0..40).step_by(20).for_each(|first| choosing.add(&arms.slice(first..first + 20)).expect("part"));
+    let Err(Error::Infeasible(reason)) = choosing.finish() else { panic!("15 arms cannot be 20") };
+    let text = reason.to_string();
+    let Infeasible::AmongCandidates { kept, rows: 40, of_kept } = reason else { panic!("{reason:?}") };
+    let Infeasible::GroupMinimum { needed: 20, eligible, choosable: 15, .. } = *of_kept else { panic!("{of_kept:?}") };
+    assert!(eligible <= kept && kept < 40, "{eligible} {kept}");
+    assert!(text.contains(&format!("among the {kept} candidates kept of 40 rows")), "{text}");
 }
 
 #[test]

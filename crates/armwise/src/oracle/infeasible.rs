@@ -30,7 +30,7 @@ pub enum Infeasible {
     },
     /// The minimum of a group is more than can be chosen in it.
     GroupMinimum {
-        /// The group, for example `region = 3`, or `total`.
+        /// The group, for example `region = 3`, or `min` for all arms together.
         group: String,
         /// Its minimum.
         needed: usize,
@@ -41,7 +41,7 @@ pub enum Infeasible {
     },
     /// The minima inside a group add up to more than its maximum.
     GroupMaximum {
-        /// The group, for example `region = 3`, or `total`.
+        /// The group, for example `region = 3`, or `k` for all arms together.
         group: String,
         /// Its maximum.
         allowed: usize,
@@ -61,10 +61,10 @@ pub enum Infeasible {
     LinearRow {
         /// The row's name, or `row` and its number.
         row: String,
-        /// Its lower limit.
-        lo: f64,
-        /// Its upper limit.
-        hi: f64,
+        /// Its lower limit, if it has one.
+        lo: Option<f64>,
+        /// Its upper limit, if it has one.
+        hi: Option<f64>,
         /// The least value that any set of arms gives it.
         least: f64,
         /// The largest value that any set of arms gives it.
@@ -75,6 +75,30 @@ pub enum Infeasible {
         /// How many rows there are, those with `per_row` written out.
         rows: usize,
     },
+    /// No super arm exists among arms that came in parts. That holds for all of them, but only the candidates of the
+    /// parts were kept, so the reason counts these.
+    AmongCandidates {
+        /// How many rows were kept.
+        kept: usize,
+        /// How many rows there were.
+        rows: usize,
+        /// The reason, counted among the kept rows.
+        of_kept: Box<Infeasible>,
+    },
+}
+
+impl Infeasible {
+    /// Marks a reason whose numbers may be smaller than those of all rows. Too few arms are counted right: where there
+    /// are fewer than must be chosen, all are kept. So are all arms that minima demand, of listed super arms, and of
+    /// linear rows.
+    pub(crate) fn among_candidates(self, kept: usize, rows: usize) -> Self {
+        match self {
+            Self::TooFewRows { .. } | Self::GroupMinimum { .. } if kept < rows => {
+                Self::AmongCandidates { kept, rows, of_kept: Box::new(self) }
+            }
+            reason => reason,
+        }
+    }
 }
 
 impl fmt::Display for Infeasible {
@@ -99,7 +123,12 @@ impl fmt::Display for Infeasible {
                 "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"
             ),
             Self::LinearRow { row, lo, hi, least, most } => {
-                write!(f, "{row}: must lie in [{lo}, {hi}], but any set of arms gives between {least} and {most}")
+                let limit = |limit: &Option<f64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
+                let (lo, hi) = (limit(lo), limit(hi));
+                write!(f, "{row}: must lie between {lo} and {hi}, but any set of arms gives between {least} and {most}")
+            }
+            Self::AmongCandidates { kept, rows, of_kept } => {
+                write!(f, "{of_kept} (counted among the {kept} candidates kept of {rows} rows that came in parts)")
             }
             Self::LinearRows { rows } => {
                 write!(

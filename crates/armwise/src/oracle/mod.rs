@@ -199,7 +199,7 @@ impl Selection {
 /// The shadow price of a limit: what one more unit of it would add to the objective, to first order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// The limit, for example `block 3` or `budget`.
+    /// The limit: the name of its field (`budget`, `k`, `min`), or its group or block (`region = 3`, `block = 3`).
     pub of: String,
     /// The gain per unit.
     pub value: f64,
@@ -208,7 +208,7 @@ pub struct Price {
 /// A minimum that could not be met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// The limit, for example `block 3`.
+    /// The limit, named as in [`Price::of`].
     pub of: String,
     /// How many it asks for.
     pub needed: usize,

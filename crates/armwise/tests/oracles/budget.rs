@@ -1,6 +1,7 @@
 //! Budgets.
 
 use crate::common::{Instance, Rng, instance, order_does_not_matter, parts_suffice};
+use armwise::oracle::Price;
 use armwise::{Budget, Constraint, Error, Oracle, Pick, Quality};
 
 fn eighths(rng: &mut Rng, below: usize) -> f64 {
@@ -178,6 +179,31 @@ fn three_tenths_fit_three_arms_of_a_tenth() {
     assert_eq!(instance.with(|scores| constraint.argmax(scores)).unwrap().arms.len(), 3);
 }
 
+/// JSON has no infinity and TOML no null; both say "none".
+#[test]
+fn a_block_without_a_budget_survives_json_and_toml() {
+    let budget = Budget {
+        cost: "cost".to_owned(),
+        budget: None,
+        budgets: Some(vec![2.5, f64::INFINITY, 0.0]),
+        k: Some(3),
+        per_row: None,
+    };
+    let constraint = Constraint::Budget(budget.clone());
+    let json = serde_json::to_string(&constraint).unwrap();
+    assert!(json.contains(r#""budgets":[2.5,"none",0.0]"#), "{json}");
+    assert_eq!(serde_json::from_str::<Constraint>(&json).unwrap(), constraint);
+    let toml = toml::to_string(&constraint).unwrap();
+    assert_eq!(toml::from_str::<Constraint>(&toml).unwrap(), constraint, "{toml}");
+    let read = |text: &str| serde_json::from_str::<Budget>(&format!(r#"{{"cost": "cost", "k": 3{text}}}"#));
+    assert_eq!(read(r#", "budgets": [2.5, null, 0]"#).unwrap(), budget);
+    let inf = "cost = \"cost\"\nk = 3\nbudgets = [2.5, inf, 0]";
+    assert_eq!(toml::from_str::<Budget>(inf).unwrap(), budget);
+    assert_eq!(read("").unwrap().budgets, None);
+    assert_eq!(read(r#", "budgets": null"#).unwrap().budgets, None);
+    assert!(read(r#", "budgets": ["all"]"#).is_err());
+}
+
 #[test]
 fn mistakes_are_errors() {
     let mut rng = Rng(38);
@@ -197,6 +223,126 @@ fn mistakes_are_errors() {
     instance.columns[0].1[2] = 0.5;
     instance.values[1] = f64::NAN;
     assert!(matches!(ask(&instance, "budget = 1.0"), Err(Error::ScoreNotFinite { row: 1, .. })));
+}
+
+/// Arms that fit every budget alone.
+fn alone(instance: &Instance, budget: &Budget) -> Vec<Pick> {
+    let fits = |arm: &Pick| fits(instance, &Budget { k: None, per_row: None, ..budget.clone() }, &[*arm]);
+    instance.eligible().into_iter().filter(fits).collect()
+}
+
+/// The bound that prices prove: no super arm is worth more, whatever the prices.
+fn dual(instance: &Instance, budget: &Budget, prices: &[Price]) -> f64 {
+    let price = |of: &str| prices.iter().find(|price| price.of == of).map_or(0.0, |price| price.value);
+    let of_block = |block: usize| price(&format!("block = {block}"));
+    let mut bound = price("budget") * budget.budget.unwrap_or(0.0) + price("k") * budget.k.unwrap_or(0) as f64;
+    for (block, limit) in budget.budgets.iter().flatten().enumerate() {
+        bound += of_block(block) * limit;
+    }
+    for row in 0..instance.ids.len() {
+        let arms = alone(instance, budget).into_iter().filter(|arm| arm.row == row);
+        let worth = |arm: Pick| {
+            let units = price("budget") + of_block(arm.block);
+            instance.score(arm) - units * instance.column("cost", arm) - price("k")
+        };
+        let mut worth: Vec<f64> = arms.map(worth).map(|worth| worth.max(0.0)).collect();
+        worth.sort_unstable_by(|a, b| b.total_cmp(a));
+        bound += worth.into_iter().take(budget.per_row.unwrap_or(usize::MAX)).sum::<f64>();
+    }
+    bound
+}
+
+/// The least bound of all prices, for one budget: the bound is convex in its price, with kinks only where two arms, or
+/// an arm and nothing, are worth the same; the best price of a place is then the worth of some arm.
+fn least_dual(instance: &Instance, budget: &Budget) -> f64 {
+    let lines: Vec<(f64, f64)> =
+        alone(instance, budget).iter().map(|&arm| (instance.score(arm), instance.column("cost", arm))).collect();
+    let zero = [(0.0, 0.0)];
+    let crossing = |a: &(f64, f64), b: &(f64, f64)| (a.0 - b.0) / (a.1 - b.1);
+    let kinks = lines.iter().flat_map(|a| lines.iter().chain(&zero).map(move |b| crossing(a, b)));
+    let kinks: Vec<f64> = kinks.filter(|price| price.is_finite() && *price > 0.0).chain([0.0]).collect();
+    let named = |of: &str, value: f64| Price { of: of.to_owned(), value };
+    let bound = |price: f64| {
+        let places = lines.iter().map(|line| line.0 - price * line.1).filter(|&place| place > 0.0).chain([0.0]);
+        let places = places.filter(|&place| budget.k.is_some() || place <= 0.0);
+        let bounds = places.map(|place| dual(instance, budget, &[named("budget", price), named("k", place)]));
+        bounds.fold(f64::INFINITY, f64::min)
+    };
+    kinks.into_iter().map(bound).fold(f64::INFINITY, f64::min)
+}
+
+/// Another amount of a limit changes the best sum by at most its price per unit, up to what whole arms leave open
+/// between the best sum and the bound; and for one budget no prices give a lower bound.
+#[test]
+fn prices_bound_what_more_or_less_of_a_limit_is_worth() {
+    let mut rng = Rng(39);
+    let (mut tight, mut one, mut met) = (0, 0, 0);
+    for _ in 0..1_000 {
+        let (instance, budget) = random(&mut rng);
+        let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+        assert!(found.prices.iter().all(|price| price.value >= 0.0));
+        let bound = dual(&instance, &budget, &found.prices);
+        let open = bound - found.objective;
+        assert!(open >= -1e-9, "{instance:?} {budget:?} {found:?}");
+        met += usize::from(open < 1e-9);
+        for price in &found.prices {
+            tight += usize::from(price.value > 0.0);
+            for step in [-3.0, -1.0, -0.5, 0.125, 0.5, 1.0, 4.0] {
+                let mut other = budget.clone();
+                let block = price.of.strip_prefix("block = ").map(|block| block.parse::<usize>().unwrap());
+                let amount = match (block, &mut other) {
+                    (Some(block), Budget { budgets: Some(budgets), .. }) => &mut budgets[block],
+                    (None, Budget { budget: Some(budget), .. }) if price.of == "budget" => budget,
+                    (_, Budget { k: Some(k), .. }) => {
+                        if step != -1.0 && step != 1.0 || (*k == 1 && step < 0.0) {
+                            continue;
+                        }
+                        *k = if step > 0.0 { *k + 1 } else { *k - 1 };
+                        &mut 0.0
+                    }
+                    other => panic!("{other:?}"),
+                };
+                *amount += step;
+                if *amount < 0.0 && price.of != "k" {
+                    continue;
+                }
+                // Prices speak of the arms that fit alone; more of a limit may let others in.
+                if step > 0.0 && alone(&instance, &other).len() > alone(&instance, &budget).len() {
+                    continue;
+                }
+                let then = instance.best(|set| fits(&instance, &other, set)).unwrap();
+                let most = price.value * step + open + 1e-9;
+                assert!(then - found.objective <= most, "{price:?} {step} {instance:?} {budget:?} {found:?}");
+            }
+        }
+        if budget.budgets.is_none() {
+            one += 1;
+            let least = least_dual(&instance, &budget);
+            assert!(bound <= least + 1e-9, "{bound} {least} {instance:?} {budget:?} {found:?}");
+        }
+    }
+    assert!(tight > 300 && one > 200 && met > 50, "{tight} {one} {met}");
+}
+
+/// A hundred thousand promotions for a few customers: nothing is as deep, or as slow, as there are promotions squared.
+#[test]
+fn a_hundred_thousand_promotions_are_no_trouble() {
+    let mut rng = Rng(40);
+    let (rows, blocks) = (3, 100_000);
+    let instance = Instance {
+        blocks,
+        ids: vec![5, 1, 3],
+        values: (0..rows * blocks).map(|_| (1 + rng.below(5)) as f64 / 8.0).collect(),
+        columns: vec![("cost", (0..rows * blocks).map(|_| (1 + rng.below(3)) as f64 / 8.0).collect(), blocks)],
+        ties: armwise::Ties::ById,
+    };
+    let one = Budget { cost: "cost".to_owned(), budget: Some(100.0), budgets: None, k: None, per_row: Some(1_000) };
+    let each = Budget { budget: None, budgets: Some(vec![0.25; blocks]), ..one.clone() };
+    for (budget, least) in [(one, 400.0), (each.clone(), 1_875.0), (Budget { k: Some(50), ..each }, 31.0)] {
+        let found = instance.with(|scores| budget.argmax(scores)).unwrap();
+        assert!(found.objective >= least && found.upper_bound >= found.objective, "{} {budget:?}", found.objective);
+        assert!(found.upper_bound <= 1.2 * found.objective, "{}", found.upper_bound / found.objective);
+    }
 }
 
 /// Costs of very different sizes: refused, or right; and prices that underflow come to an end.

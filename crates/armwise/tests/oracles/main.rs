@@ -7,6 +7,7 @@
 #![expect(clippy::float_cmp, reason = "eighths add up exactly, and equality is the claim")]
 
 mod budget;
+mod budget_clusters;
 mod common;
 mod explicit;
 mod linear;

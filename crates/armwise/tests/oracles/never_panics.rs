@@ -1,8 +1,8 @@
 //! No panic for any scores, columns and constraints, and nothing but super arms that fit.
 
 use crate::common::{Instance, Rng};
-use armwise::oracle::{Group, LinearRow, Member, OnInfeasible, OneOrMany, Term};
-use armwise::{Budget, Constraint, Error, Explicit, Linear, Oracle, Quotas, Ties, TopK};
+use armwise::oracle::{BlockQuotas, Group, LinearRow, Member, OnInfeasible, OneOrMany, QuotaRange, Term};
+use armwise::{Assignment, Budget, Constraint, Error, Explicit, Linear, Oracle, Quota, Quotas, Ties, TopK};
 use proptest::prelude::*;
 
 fn number() -> impl Strategy<Value = f64> {
@@ -10,7 +10,19 @@ fn number() -> impl Strategy<Value = f64> {
         6 => (-8_i32..24).prop_map(|n| f64::from(n) / 8.0),
         2 => -1e3..1e3_f64,
         1 => any::<f64>(),
-        1 => prop_oneof![Just(f64::MAX), Just(f64::MIN), Just(5e-324), Just(f64::NEG_INFINITY), Just(-0.0)],
+        2 => prop_oneof![
+            Just(f64::MAX),
+            Just(f64::MAX / 2.0),
+            Just(1e300),
+            Just(f64::MIN),
+            Just(5e-324),
+            Just(f64::MIN_POSITIVE),
+            Just(f64::NEG_INFINITY),
+            Just(f64::INFINITY),
+            Just(f64::NAN),
+            Just(0.0),
+            Just(-0.0)
+        ],
     ]
 }
 
@@ -55,18 +67,95 @@ fn constraint() -> impl Strategy<Value = Constraint> {
     let linear = prop::collection::vec(row, 0..3).prop_map(|rows| Constraint::Linear(Linear { rows, time_limit: 0.5 }));
     let top_k =
         (count(), any::<bool>()).prop_map(|(k, at_most)| Constraint::TopK(TopK { at_most, ..TopK::exactly(k) }));
-    prop_oneof![3 => quotas, 3 => budget, 1 => explicit, 1 => linear, 1 => top_k]
+    let quota = || {
+        let range = (count(), some()).prop_map(|(min, max)| Quota::Between(QuotaRange { min, max }));
+        prop_oneof![count().prop_map(Quota::Exactly), range]
+    };
+    let fill = prop_oneof![Just(OnInfeasible::Error), Just(OnInfeasible::Fill)];
+    let quotas_of_blocks = prop_oneof![
+        quota().prop_map(BlockQuotas::from),
+        prop::collection::vec(quota(), 0..3).prop_map(BlockQuotas::from)
+    ];
+    let assignment = (quotas_of_blocks, count(), fill).prop_map(|(quotas, per_row, on_infeasible)| {
+        Constraint::Assignment(Assignment { quotas, per_row, on_infeasible })
+    });
+    prop_oneof![3 => quotas, 4 => budget, 1 => explicit, 1 => linear, 1 => top_k, 3 => assignment]
+}
+
+/// A constraint as JSON that need not make sense: any field of any constraint, with any value.
+fn nonsense() -> impl Strategy<Value = serde_json::Value> {
+    use serde_json::{Value, json};
+    let number = || number().prop_map(|n| json!(n));
+    let values = vec![
+        json!(null),
+        json!([]),
+        json!({}),
+        json!(-1),
+        json!(0),
+        json!(u64::MAX),
+        json!("none"),
+        json!("a"),
+        json!("fill"),
+        json!(true),
+        json!([null, "none"]),
+        json!([0, 1]),
+        json!([[3], [{ "id": 3, "block": 1 }], []]),
+        json!([{ "column": "a", "max": 0 }, { "column": "b", "min": u64::MAX }]),
+        json!([{ "every": 1, "lo": null, "hi": 0 }, { "terms": [], "per_row": true, "lo": -0.0 }]),
+        json!({ "min": 2, "max": 1 }),
+    ];
+    let value = prop_oneof![4 => prop::sample::select(values), 2 => number(), 2 => (0..4_u8).prop_map(|n| json!(n))];
+    let names = [
+        "k",
+        "at_most",
+        "on_infeasible",
+        "quotas",
+        "per_row",
+        "min",
+        "groups",
+        "cost",
+        "budget",
+        "budgets",
+        "rows",
+        "time_limit",
+        "super_arms",
+        "unknown",
+    ];
+    let fields = prop::collection::btree_map(prop::sample::select(names.to_vec()), value, 0..6);
+    let kinds = ["top-k", "assignment", "quotas", "budget", "linear", "explicit", "?"];
+    (prop::sample::select(kinds.to_vec()), fields).prop_map(|(kind, fields)| {
+        let mut object: serde_json::Map<String, Value> =
+            fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        object.insert("kind".to_owned(), json!(kind));
+        // What a constraint cannot do without, now and then as it should be.
+        match kind {
+            "budget" => object.insert("cost".to_owned(), json!("a")),
+            "explicit" => object.entry("super_arms").or_insert(json!([])).is_array().then_some(Value::Null),
+            "linear" => object.insert("time_limit".to_owned(), json!(0.2)),
+            _ => None,
+        };
+        Value::Object(object)
+    })
 }
 
 fn instances() -> impl Strategy<Value = Instance> {
     (1..7_usize, 1..3_usize, any::<u64>(), any::<bool>()).prop_flat_map(|(rows, blocks, seed, by_id)| {
-        let column = || prop::collection::vec(number(), rows);
-        (prop::collection::vec(number(), rows * blocks), column(), column()).prop_map(move |(values, a, b)| {
-            let mut ids: Vec<u64> = (0..12).collect();
+        let column = |per_row: usize| prop::collection::vec(number(), rows * per_row);
+        let scores = prop::collection::vec(
+            number().prop_filter("bad scores in an eighth of the cases", move |n| {
+                seed % 8 == 0 || (!n.is_nan() && *n < f64::INFINITY)
+            }),
+            rows * blocks,
+        );
+        (scores, column(1), column(blocks)).prop_map(move |(values, a, b)| {
+            // Many copies of every row, now and then.
+            let copies = if seed % 8 == 1 { 50 } else { 1 };
+            let mut ids: Vec<u64> = (0..12_u64.max((rows * copies) as u64)).collect();
             Rng(seed).shuffle(&mut ids);
-            ids.truncate(rows);
+            ids.truncate(rows * copies);
+            let (values, a, b) = (values.repeat(copies), a.repeat(copies), b.repeat(copies));
             let ties = if by_id { Ties::ById } else { Ties::Random };
-            Instance { blocks, ids, values, columns: vec![("a", a, 1), ("b", b, 1)], ties }
+            Instance { blocks, ids, values, columns: vec![("a", a, 1), ("b", b, blocks)], ties }
         })
     })
 }
@@ -94,13 +183,34 @@ proptest! {
         })?;
     }
 
-    /// What is written is read back: JSON and TOML.
+    /// JSON is refused, or a constraint that is solved or refused.
+    #[test]
+    fn nonsense_in_json_is_refused_or_solved(instance in instances(), json in nonsense()) {
+        if let Ok(constraint) = serde_json::from_value::<Constraint>(json) {
+            instance.with(|scores| {
+                let _ = constraint.candidates(scores);
+                match constraint.argmax(scores) {
+                    Ok(found) => prop_assert!(found.upper_bound >= found.objective),
+                    Err(error) => prop_assert!(!error.to_string().is_empty()),
+                }
+                Ok(())
+            })?;
+        }
+    }
+
+    /// What is written is read back: JSON and TOML. Infinity has no place in JSON, but for budgets, which say "none".
     #[test]
     fn constraints_survive_serialisation(constraint in constraint()) {
-        let finite = |constraint: &Constraint| !format!("{constraint:?}").contains("inf") && !format!("{constraint:?}").contains("NaN");
-        if finite(&constraint) {
+        let text = format!("{constraint:?}");
+        let only_budgets = matches!(&constraint, Constraint::Budget(budget) if budget.budget.is_none_or(f64::is_finite))
+            && !text.contains("-inf");
+        if !text.contains("NaN") && (only_budgets || !text.contains("inf")) {
             let json = serde_json::to_string(&constraint).unwrap();
             prop_assert_eq!(&constraint, &serde_json::from_str::<Constraint>(&json).unwrap());
+            // TOML's whole numbers have 64 bits and a sign.
+            if let Ok(toml) = toml::to_string(&constraint) {
+                prop_assert_eq!(&constraint, &toml::from_str::<Constraint>(&toml).unwrap());
+            }
         }
     }
 }

@@ -241,12 +241,12 @@ fn prices_are_what_one_more_unit_is_worth() {
         let Ok(found) = instance.with(|scores| quotas.argmax(scores)) else { continue };
         for price in &found.prices {
             let mut more = quotas.clone();
-            if price.of == "total" {
-                // Two limits under one name: the price is that of `k`, of `min`, or of both where they are equal.
-                let tight = found.arms.len() == quotas.min && quotas.min > 0;
+            if price.of == "k" {
                 more.k = quotas.k.map(|k| k + 1);
-                more.min +=
-                    usize::from(tight && (quotas.k.is_none_or(|k| k > quotas.min) || quotas.k == Some(quotas.min)));
+                // Exactly k stays exactly k.
+                more.min += usize::from(quotas.k == Some(quotas.min) && quotas.min > 0);
+            } else if price.of == "min" {
+                more.min += 1;
             } else {
                 let name = |group: &Group| match &group.value {
                     Some(OneOrMany::One(value)) => format!("{} = {value}", group.column),
@@ -295,7 +295,7 @@ fn crossing_groups_are_named() {
     let constraint: Constraint = serde_json::from_str(json).unwrap();
     let error = instance.with(|scores| constraint.argmax(scores)).unwrap_err();
     let (first, second) = ("a = 1".to_owned(), "b = 1".to_owned());
-    assert_eq!(error, Error::CrossingGroups { first, second, both: 1, only_first: 1, only_second: 1 });
+    assert_eq!(error, Error::CrossingGroups { first, second, rows: 4, both: 1, only_first: 1, only_second: 1 });
     let text = error.to_string();
     assert!(text.contains("nested or disjoint"), "{text}");
 }

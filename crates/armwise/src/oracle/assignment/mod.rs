@@ -207,7 +207,7 @@ impl Filling {
         self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
         let short = (0..chosen.len()).filter(|&block| chosen[block] < self.slots[block].min);
         let missing =
-            |block| Missing { of: format!("block {block}"), needed: quotas.min(block), chosen: chosen[block] };
+            |block| Missing { of: format!("block = {block}"), needed: quotas.min(block), chosen: chosen[block] };
         short.map(missing).collect()
     }
 
@@ -225,7 +225,7 @@ impl Filling {
                     }
                 }
             };
-            Some(Price { of: format!("block {block}"), value })
+            Some(Price { of: format!("block = {block}"), value })
         };
         (0..self.slots.len()).filter_map(price).collect()
     }

@@ -1,33 +1,34 @@
 //! What the prices leave undecided: rows with another choice that loses little against the best one.
 //!
 //! The decision to know: a super arm is the priced choice with some rows flipped, and what it is short of the bound
-//! is the sum of the flips' losses plus price times unused limit. All that is needed is the flips of small loss.
+//! is the sum of the flips' losses plus price times unused limit. All that is needed is the flips of small loss; and
+//! of equal rows, only as many as can be flipped within the gap.
 
 use super::fixed::Grid;
 use super::problem::{Problem, tie, tie_keys};
 use crate::Scores;
+use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Another choice for a row, as the change it makes against the priced choice.
+/// Another choice for a row, as the change it makes.
 #[derive(Debug, Clone)]
 pub(super) struct Flip {
     pub(super) loss: f64,
     pub(super) score: i128,
     /// Use of all limits together.
     pub(super) used: i128,
-    /// Use of each limit, where there are several.
-    pub(super) uses: Vec<i128>,
+    /// Use of each limit it changes, where there are several.
+    pub(super) uses: Vec<(usize, i128)>,
     pub(super) count: i64,
     pub(super) keys: [i128; 2],
-    /// The arms chosen instead.
-    pub(super) arms: Vec<usize>,
+    /// The arms that leave and those that enter.
+    pub(super) out: Vec<usize>,
+    pub(super) enter: Vec<usize>,
 }
 
 /// A row with other choices, by rising loss.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
-    /// The arms of the priced choice.
-    pub(super) base: Vec<usize>,
     pub(super) flips: Vec<Flip>,
 }
 
@@ -45,174 +46,242 @@ pub(super) struct Grids {
 
 /// At most so many undecided rows, and choices of a row, are searched.
 const MOST: usize = 1_000;
+const CHOICES: usize = 256;
 
-/// The arms worth more than their price, the best of each row; those of a row stand together.
-pub(super) fn priced_choice(problem: &Problem, values: &[f64], row: Range<usize>) -> Vec<usize> {
-    let value = |at: usize| values[at];
-    let mut wanted: Vec<usize> = row.filter(|&at| value(at) > 0.0).collect();
-    if wanted.len() > problem.per_row() {
-        wanted.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
-        wanted.truncate(problem.per_row());
-        wanted.sort_unstable();
-    }
-    wanted
+/// Of equal rows at most so many are searched.
+pub(super) const COPIES: usize = 64;
+
+/// An undecided row: the loss of its second best choice, and its arms.
+pub(super) type Near = (f64, Range<usize>);
+
+/// What is known of the arms.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) values: &'a [f64],
+    /// Whether each arm is chosen so far.
+    pub(super) chosen: &'a [bool],
+    pub(super) grids: &'a Grids,
+    pub(super) scores: &'a Scores<'a>,
+    pub(super) rounding: f64,
 }
 
-/// The undecided rows by rising loss, with all flips up to some loss, and that loss: `gap`, or less where there are
-/// too many.
-pub(super) fn collect(
-    problem: &Problem,
-    values: &[f64],
-    grids: &Grids,
-    scores: &Scores<'_>,
-    gap: f64,
-) -> (Vec<Item>, f64) {
-    let mut rows: Vec<(f64, Range<usize>)> =
-        problem.rows().map(|row| (least_loss(problem, values, row.clone()), row)).filter(|row| row.0 <= gap).collect();
-    if problem.per_row.is_none() && rows.len() > MOST / 4 {
-        rows = without_spare_copies(problem, values, scores, rows, gap);
-    }
-    let first = |row: &Range<usize>| problem.arms[row.start].pick;
-    let by_loss = |a: &(f64, Range<usize>), b: &(f64, Range<usize>)| {
-        a.0.total_cmp(&b.0).then_with(|| tie(first(&a.1), first(&b.1), scores))
-    };
-    let mut within = gap;
-    if rows.len() > MOST {
-        // Strictly less than the first loss left out, so that nothing up to `within` is missing.
-        let (_, left_out, _) = rows.select_nth_unstable_by(MOST, by_loss);
-        within = left_out.0.next_down();
-        rows.retain(|row| row.0 <= within);
-    }
-    rows.sort_unstable_by(by_loss);
-    let mut items = Vec::with_capacity(rows.len());
-    for (_, row) in rows {
-        let (item, complete_to) = Flipper { problem, values, grids, scores }.item(row, within);
-        within = within.min(complete_to);
-        items.extend(item);
-    }
-    // The loss of a flip may differ from the estimate by rounding.
-    items.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
-    (items, within)
-}
-
-/// Leaves out the copies of equal arms that no search within the gap can flip: each flip loses, and of equal arms the
-/// tie rule adds the first and drops the last.
-fn without_spare_copies(
-    problem: &Problem,
-    values: &[f64],
-    scores: &Scores<'_>,
-    mut rows: Vec<(f64, Range<usize>)>,
-    gap: f64,
-) -> Vec<(f64, Range<usize>)> {
-    let several = problem.limits.len() > 1;
-    let kind = |row: &(f64, Range<usize>)| {
-        let arm = &problem.arms[row.1.start];
-        let block = if several { arm.pick.block } else { 0 };
-        (values[row.1.start].to_bits(), arm.score.to_bits(), problem.used(arm).to_bits(), block)
-    };
-    let arm = |row: &(f64, Range<usize>)| problem.arms[row.1.start].pick;
-    rows.sort_unstable_by(|a, b| kind(a).cmp(&kind(b)).then_with(|| tie(arm(a), arm(b), scores)));
-    let mut kept = Vec::new();
-    for copies in rows.chunk_by(|a, b| kind(a) == kind(b)) {
-        let (loss, row) = &copies[0];
-        // One copy more than fits the gap is kept, against rounding.
-        let spare = (0..copies.len()).filter(|&before| before as f64 * loss > gap).count();
-        let dropped_last = values[row.start] > 0.0;
-        kept.extend_from_slice(if dropped_last { &copies[spare..] } else { &copies[..copies.len() - spare] });
-    }
-    kept
-}
-
-/// The loss of the second best choice of a row.
-fn least_loss(problem: &Problem, values: &[f64], row: Range<usize>) -> f64 {
-    if row.len() == 1 {
-        return values[row.start].abs();
-    }
-    let mut values: Vec<f64> = values[row].to_vec();
-    values.sort_unstable_by(|a, b| b.total_cmp(a));
-    let wanted = values.iter().filter(|&&value| value > 0.0).count().min(problem.per_row());
-    let drop = if wanted > 0 { values[wanted - 1] } else { f64::INFINITY };
-    let next = values.get(wanted).copied().unwrap_or(f64::NEG_INFINITY);
-    let add = if wanted < problem.per_row() { -next } else { f64::INFINITY };
-    drop.min(add).min(drop - next)
-}
-
-/// Makes the flips of a row.
-struct Flipper<'a> {
-    problem: &'a Problem,
-    values: &'a [f64],
-    grids: &'a Grids,
-    scores: &'a Scores<'a>,
-}
-
-impl Flipper<'_> {
-    fn value(&self, at: usize) -> f64 {
-        self.values[at]
-    }
-
-    /// The row with its flips up to a loss, and up to which loss they are complete.
-    fn item(&self, row: Range<usize>, gap: f64) -> (Option<Item>, f64) {
-        let base = priced_choice(self.problem, self.values, row.clone());
-        let best: f64 = base.iter().map(|&at| self.value(at)).sum();
-        let mut by_value: Vec<usize> = row.clone().collect();
-        by_value.sort_by(|&a, &b| self.value(b).total_cmp(&self.value(a)));
-        let mut choices = Vec::new();
-        let complete = self.choices(&by_value, &mut Vec::new(), 0.0, best - gap, &mut choices);
-        let flip = |mut arms: Vec<usize>| {
-            arms.sort_unstable();
-            (arms != base).then(|| self.flip(&base, arms))
-        };
-        let mut flips: Vec<Flip> = choices.into_iter().filter_map(flip).collect();
-        flips.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-        let item = (!flips.is_empty()).then_some(Item { base, flips });
-        (item, if complete { gap } else { 0.0_f64.next_down() })
-    }
-
-    /// All choices from the arms left, by falling value, that reach `least`; false if there are too many.
-    fn choices(
-        &self,
-        left: &[usize],
-        chosen: &mut Vec<usize>,
-        sum: f64,
-        least: f64,
-        found: &mut Vec<Vec<usize>>,
-    ) -> bool {
-        let places = self.problem.per_row() - chosen.len();
-        let most: f64 = left.iter().take(places).map(|&at| self.value(at).max(0.0)).sum();
-        if sum + most < least {
-            return true;
+impl View<'_> {
+    /// The rows whose second best choice loses at most `gap`.
+    pub(super) fn near(&self, gap: f64) -> Vec<Near> {
+        if self.problem.per_row.is_none() {
+            let losses = self.values.iter().map(|value| value.abs()).enumerate();
+            return losses.filter(|&(_, loss)| loss <= gap).map(|(at, loss)| (loss, at..at + 1)).collect();
         }
-        let Some((&at, rest)) = left.split_first().filter(|_| places > 0) else {
-            found.push(chosen.clone());
-            return found.len() < MOST;
-        };
-        chosen.push(at);
-        let complete = self.choices(rest, chosen, sum + self.value(at), least, found);
-        chosen.pop();
-        complete && self.choices(rest, chosen, sum, least, found)
+        let rows = self.problem.rows().map(|row| (self.least_loss(row.clone()), row));
+        rows.filter(|row| row.0 <= gap).collect()
     }
 
-    fn flip(&self, base: &[usize], arms: Vec<usize>) -> Flip {
-        let (mut loss, mut score, mut used, mut count, mut keys) = (0.0, 0, 0, 0, [0, 0]);
-        let several = self.problem.limits.len() > 1;
-        let mut uses = vec![0; if several { self.problem.limits.len() } else { 0 }];
-        let added = arms.iter().filter(|at| !base.contains(at)).map(|at| (at, 1));
-        for (&at, sign) in base.iter().filter(|at| !arms.contains(at)).map(|at| (at, -1_i64)).chain(added) {
+    /// The undecided rows by rising loss, with all flips up to some loss, and that loss: `gap`, or less where there
+    /// are too many. Of equal rows that lose nothing, at most `free_copies` are taken.
+    pub(super) fn items(&self, mut rows: Vec<Near>, gap: f64, free_copies: usize) -> (Vec<Item>, f64) {
+        let mut within = gap;
+        if rows.len() > MOST / 4 {
+            rows = self.without_spare_copies(rows, &mut within, free_copies);
+        }
+        let by_loss = |a: &Near, b: &Near| a.0.total_cmp(&b.0).then_with(|| self.tie(&a.1, &b.1));
+        if rows.len() > MOST {
+            // Strictly less than the first loss left out, so that nothing up to `within` is missing.
+            let (_, left_out, _) = rows.select_nth_unstable_by(MOST, by_loss);
+            within = within.min(left_out.0.next_down());
+            let most = left_out.0;
+            rows.retain(|row| row.0 < most);
+        }
+        rows.sort_unstable_by(by_loss);
+        let mut items = Vec::with_capacity(rows.len());
+        for (_, row) in rows {
+            let (item, complete) = self.item(row, gap);
+            if !complete {
+                within = within.min(0.0_f64.next_down());
+            }
+            items.extend(item);
+        }
+        // The loss of a flip may differ from the estimate by rounding.
+        items.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
+        (items, within)
+    }
+
+    /// Leaves out the copies of equal rows that no search within the gap can flip: each flip loses, and of equal arms
+    /// the tie rule adds the first and drops the last. Where more would be left than are searched, `within` says up
+    /// to which loss the others are not needed.
+    fn without_spare_copies(&self, mut rows: Vec<Near>, within: &mut f64, free_copies: usize) -> Vec<Near> {
+        self.sort_alike(&mut rows);
+        let mut kept = Vec::new();
+        for copies in rows.chunk_by(|a, b| self.alike(&a.1, &b.1).is_eq()) {
+            let (loss, row) = &copies[0];
+            // One copy more than fits the gap is kept, against rounding.
+            let useful = self.useful(row);
+            let fits = |&before: &usize| before as f64 * loss <= *within && (before as f64) < useful;
+            let fit = (0..copies.len()).take_while(fits).count();
+            let most = if *loss <= self.rounding { free_copies } else { COPIES };
+            if fit > most {
+                *within = within.min((most as f64 * loss).next_down());
+            }
+            let kept_copies = fit.min(most);
+            let dropped_last = self.problem.per_row.is_none() && self.chosen[row.start];
+            kept.extend_from_slice(if dropped_last {
+                &copies[copies.len() - kept_copies..]
+            } else {
+                &copies[..kept_copies]
+            });
+        }
+        kept
+    }
+
+    /// How many rows equal to this one can be chosen at most, if it is not chosen so far.
+    fn useful(&self, row: &Range<usize>) -> f64 {
+        if row.clone().any(|at| self.chosen[at]) {
+            return f64::INFINITY;
+        }
+        let of_arm = |at: usize| {
             let arm = &self.problem.arms[at];
-            loss -= sign as f64 * self.value(at);
+            let limits = self.problem.limits_of(arm.pick.block).map(|limit| self.problem.limits[limit].amount);
+            let fit = limits.map(|amount| amount / arm.cost).fold(f64::INFINITY, f64::min);
+            // One more, against rounding; without cost any number fits.
+            if fit.is_nan() { f64::INFINITY } else { fit + 1.0 }
+        };
+        row.clone().map(of_arm).fold(0.0, f64::max).min(self.problem.k.unwrap_or(usize::MAX) as f64)
+    }
+
+    /// Sorts rows such that equal ones stand together, by the tie rule.
+    pub(super) fn sort_alike(&self, rows: &mut [Near]) {
+        rows.sort_unstable_by(|a, b| self.alike(&a.1, &b.1).then_with(|| self.tie(&a.1, &b.1)));
+    }
+
+    fn tie(&self, a: &Range<usize>, b: &Range<usize>) -> Ordering {
+        tie(self.problem.arms[a.start].pick, self.problem.arms[b.start].pick, self.scores)
+    }
+
+    /// Equal if two rows have the same choices and the same one is made.
+    pub(super) fn alike(&self, a: &Range<usize>, b: &Range<usize>) -> Ordering {
+        let blocks = self.problem.per_row.is_some() || self.problem.limits.len() > 1;
+        let kind = |at: usize| {
+            let arm = &self.problem.arms[at];
+            (if blocks { arm.pick.block } else { 0 }, arm.score.to_bits(), arm.cost.to_bits(), self.chosen[at])
+        };
+        a.clone().map(kind).cmp(b.clone().map(kind))
+    }
+
+    pub(super) fn tie_keys(&self, at: usize) -> [i128; 2] {
+        tie_keys(self.problem.arms[at].pick, self.scores)
+    }
+
+    /// The loss of the second best choice of a row.
+    fn least_loss(&self, row: Range<usize>) -> f64 {
+        let per_row = self.problem.per_row();
+        if per_row == 1 {
+            // No arm at all is a choice too.
+            let (mut best, mut second) = (0.0, f64::NEG_INFINITY);
+            for &value in &self.values[row] {
+                second = if value > best { best } else { value.max(second) };
+                best = value.max(best);
+            }
+            return best - second;
+        }
+        let mut values: Vec<f64> = self.values[row].to_vec();
+        values.sort_unstable_by(|a, b| b.total_cmp(a));
+        let wanted = values.iter().filter(|&&value| value > 0.0).count().min(per_row);
+        let drop = if wanted > 0 { values[wanted - 1] } else { f64::INFINITY };
+        let next = values.get(wanted).copied().unwrap_or(f64::NEG_INFINITY);
+        let add = if wanted < per_row { -next } else { f64::INFINITY };
+        drop.min(add).min(drop - next)
+    }
+
+    /// The row with its flips up to a loss, and whether they are all there.
+    pub(super) fn item(&self, row: Range<usize>, gap: f64) -> (Option<Item>, bool) {
+        let base: Vec<usize> = row.clone().filter(|&at| self.chosen[at]).collect();
+        let best: f64 = base.iter().map(|&at| self.values[at]).sum();
+        let (choices, complete) = if self.problem.per_row.is_none() {
+            (vec![if base.is_empty() { vec![row.start] } else { Vec::new() }], true)
+        } else {
+            self.choices(row, best - gap)
+        };
+        let mut flips: Vec<Flip> =
+            choices.into_iter().filter(|arms| *arms != base).map(|arms| self.flip(&base, &arms)).collect();
+        flips.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+        ((!flips.is_empty()).then_some(Item { flips }), complete)
+    }
+
+    /// All choices in a row that are worth `least`, and whether that are really all: there may be too many.
+    fn choices(&self, row: Range<usize>, least: f64) -> (Vec<Vec<usize>>, bool) {
+        let per_row = self.problem.per_row();
+        let mut by_value: Vec<usize> = row.collect();
+        by_value.sort_by(|&a, &b| self.values[b].total_cmp(&self.values[a]));
+        let value = |place: usize| self.values[by_value[place]];
+        // Sums of what is worth anything, so that the most that can still be had is one difference.
+        let positive = |at: &usize| self.values[*at].max(0.0);
+        let sums: Vec<f64> = std::iter::once(0.0)
+            .chain(by_value.iter().scan(0.0, |sum, at| {
+                *sum += positive(at);
+                Some(*sum)
+            }))
+            .collect();
+        let most = |from: usize, places: usize| sums[(from + places).min(by_value.len())] - sums[from];
+        let room = 1e-9 * (self.rounding + best_of(&sums));
+        let mut found: Vec<Vec<usize>> = Vec::new();
+        let (mut work, mut next) = (0, 0);
+        // The places chosen among `by_value`, each with the worth of those before it: depth first, without recursion.
+        let mut chosen: Vec<(usize, f64)> = Vec::new();
+        let mut sum = 0.0;
+        loop {
+            if sum >= least && chosen.last().is_none_or(|last| last.0 + 1 == next) {
+                let mut arms: Vec<usize> = chosen.iter().map(|&(place, _)| by_value[place]).collect();
+                arms.sort_unstable();
+                found.push(arms);
+            }
+            work += 1;
+            if found.len() >= CHOICES || work > 1_000 * CHOICES {
+                return (found, false);
+            }
+            let places = per_row - chosen.len();
+            if places > 0 && next < by_value.len() && sum + value(next) + most(next + 1, places - 1) >= least - room {
+                chosen.push((next, sum));
+                sum += value(next);
+                next += 1;
+            } else if let Some((last, before)) = chosen.pop() {
+                (sum, next) = (before, last + 1);
+            } else {
+                return (found, true);
+            }
+        }
+    }
+
+    /// The change from one choice of a row to another, both ascending.
+    fn flip(&self, base: &[usize], arms: &[usize]) -> Flip {
+        let (mut loss, mut score, mut used, mut count, mut keys) = (0.0, 0, 0, 0, [0, 0]);
+        let mut uses: Vec<(usize, i128)> = Vec::new();
+        let several = self.problem.limits.len() > 1;
+        let only = |these: &[usize], those: &[usize]| -> Vec<usize> {
+            these.iter().copied().filter(|at| those.binary_search(at).is_err()).collect()
+        };
+        let (out, enter) = (only(base, arms), only(arms, base));
+        for (&at, sign) in out.iter().map(|at| (at, -1_i64)).chain(enter.iter().map(|at| (at, 1))) {
+            let arm = &self.problem.arms[at];
+            loss -= sign as f64 * self.values[at];
             count += sign;
             let sign = i128::from(sign);
             score += sign * self.grids.score.units(arm.score);
             let cost = sign * self.grids.cost.units(arm.cost);
-            for (at, _) in self.problem.limits.iter().enumerate().filter(|(_, limit)| limit.concerns(arm)) {
+            for limit in self.problem.limits_of(arm.pick.block) {
                 used += cost;
-                if several {
-                    uses[at] += cost;
+                match uses.iter_mut().find(|uses| uses.0 == limit) {
+                    Some(uses) => uses.1 += cost,
+                    None if several => uses.push((limit, cost)),
+                    None => {}
                 }
             }
-            let own = tie_keys(arm.pick, self.scores);
+            let own = self.tie_keys(at);
             keys = [keys[0] + sign * own[0], keys[1] + sign * own[1]];
         }
-        Flip { loss: loss.max(0.0), score, used, uses, count, keys, arms }
+        Flip { loss: loss.max(0.0), score, used, uses, count, keys, out, enter }
     }
+}
+
+fn best_of(sums: &[f64]) -> f64 {
+    sums.last().copied().unwrap_or(0.0)
 }

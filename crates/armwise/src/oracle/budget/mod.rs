@@ -1,14 +1,19 @@
 //! A cost per arm, and budgets that the chosen arms must not exceed.
 //!
-//! The decision to know: prices first, then a search over the few arms that the prices leave undecided. The prices
-//! bound what any super arm can reach, so the search knows when it is done and, where it must stop early, how much
-//! is missing at most.
+//! The decision to know: [`prices`] first, improved by [`newton`] steps where there are several, then a [`search`] over
+//! the few arms that they leave undecided. The prices bound what any super arm can reach, so the search knows when it
+//! is done and, where it must stop early, how much is missing at most. Many equal arms are counted along [`lines`].
 
+mod base;
 mod fixed;
 mod items;
+mod limits;
+mod lines;
+mod newton;
 mod prices;
 mod problem;
 mod search;
+mod several;
 mod skyband;
 mod solve;
 
@@ -28,10 +33,18 @@ use serde::{Deserialize, Serialize};
 /// refused, since sums are taken on one grid; so is a score of less than 1e-200 or more than 1e200 per unit of cost.
 ///
 /// The answer is optimal, or carries an upper bound where the search was cut short: where very many arms are worth
-/// almost exactly their price, or where several budgets are tight at once. Between optimal super arms with equal sums
-/// of scores the smaller use of budgets wins, then the smaller sum of tie keys (of ids, for ties by id), then the
-/// smaller sum of a hash of id and block. Sums are taken in whole units of 2^-80 of the largest score or cost, so they
-/// do not depend on the order of the arms.
+/// almost exactly their price, or where several budgets are tight at once. It never depends on the order of the arms:
+/// sums are taken in whole units of 2^-80 of the largest score or cost.
+///
+/// # Prices
+/// One per budget and one for `k`: what no super arm of the arms that fit alone gains more than, per unit, from a larger
+/// limit, up to what whole arms leave open between the best sum and the bound below.
+///
+/// # Ties
+/// Between optimal super arms with equal sums of scores the smaller use of budgets wins, then the smaller sum of tie
+/// keys (of ids, for ties by id), then the smaller sum of a hash of id and block. Two cases are outside this rule: an
+/// answer with a gap, and an optimal one among more than 250 undecided rows, many of them equal. There the search
+/// takes the first it finds, and the candidates of parts may lead to another super arm, as good or within the gap.
 ///
 /// # Formula
 /// ```text
@@ -61,8 +74,8 @@ pub struct Budget {
     /// The budget of all arms together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
-    /// A budget for each block; infinity means none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// A budget for each block; infinity, written `"none"`, means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "limits")]
     pub budgets: Option<Vec<f64>>,
     /// At most so many arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,10 +2,11 @@
 //!
 //! The decision to know: for one budget the use falls as its price rises, so bisection finds the price, and the price
 //! of a place among the k is the score beyond price of the first arm left out. Arms whose fate is the same over the
-//! whole bracket leave the scan. Several budgets are priced in turn. Use is summed in whole units, so the prices do
+//! whole bracket leave the scan. Several budgets are priced in turn, on a sample, and then improved together. Use is summed in whole units, so the prices do
 //! not depend on the order of the arms.
 
-use super::problem::{Arm, Problem, mix};
+use super::newton::improve;
+use super::problem::{Arm, Limit, Problem, mix};
 use crate::Scores;
 
 /// What one unit of each limit costs.
@@ -18,16 +19,16 @@ pub(super) struct Prices {
 }
 
 impl Prices {
-    /// What an arm is worth beyond the price of what it uses.
-    #[inline]
-    pub(super) fn value(&self, arm: &Arm, problem: &Problem) -> f64 {
-        arm.score - self.unit(arm, problem) * arm.cost - self.place
+    /// What each arm is worth beyond the price of what it uses.
+    pub(super) fn values(&self, problem: &Problem) -> Vec<f64> {
+        let units = self.units(problem);
+        problem.arms.iter().map(|arm| arm.score - units[arm.pick.block] * arm.cost - self.place).collect()
     }
 
-    #[inline]
-    fn unit(&self, arm: &Arm, problem: &Problem) -> f64 {
-        let pairs = problem.limits.iter().zip(&self.limits);
-        pairs.filter(|(limit, _)| limit.concerns(arm)).map(|(_, price)| price).sum()
+    /// What a unit of cost costs in each block.
+    pub(super) fn units(&self, problem: &Problem) -> Vec<f64> {
+        let unit = |block| problem.limits_of(block).map(|at| self.limits[at]).sum();
+        (0..problem.blocks()).map(unit).collect()
     }
 }
 
@@ -41,35 +42,110 @@ pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
     let prices = Prices { limits: vec![0.0; problem.limits.len()], place: 0.0 };
     let step = (problem.arms.len() / MANY) as u64;
     if problem.limits.len() == 1 {
-        return in_turn(problem, prices, 1);
+        return near_a_guess(problem).unwrap_or_else(|| in_turn(problem, prices, 1));
+    }
+    if problem.limits.len() > TOGETHER {
+        return apart(problem, prices);
     }
     if step < 2 {
-        return in_turn(problem, prices, TURNS);
+        return improve(problem, in_turn(problem, prices, TURNS));
     }
     // Rows are taken by their ids, so that the sample does not depend on their order.
-    let mut sample = problem.clone();
-    sample.arms.retain(|arm| mix(scores.arms().id(arm.pick.row)).is_multiple_of(step));
-    sample.limits.iter_mut().for_each(|limit| limit.amount /= step as f64);
+    let sampled = |arm: &&Arm| mix(scores.arms().id(arm.pick.row)).is_multiple_of(step);
+    let share = |limit: &Limit| Limit { amount: limit.amount / step as f64, ..limit.clone() };
+    let limits = problem.limits.iter().map(share).collect();
+    let mut sample = problem.part(problem.arms.iter().filter(sampled).copied(), limits);
     sample.k = problem.k.map(|k| (k / step as usize).max(1));
-    in_turn(problem, in_turn(&sample, prices, TURNS), 1)
+    improve(problem, in_turn(&sample, prices, TURNS))
+}
+
+/// More budgets than this are priced each by its own arms only.
+const TOGETHER: usize = 500;
+
+/// Prices each block's budget as if nothing else limited its arms, then the budget of all, then the places: one pass
+/// over the arms, where pricing in turn would take one for each budget.
+fn apart(problem: &Problem, mut prices: Prices) -> Prices {
+    let per_cost = per_cost(problem);
+    let amount = |at: usize| (problem.limits[at].amount * per_cost) as i64;
+    let mut by_block: Vec<&Arm> = problem.arms.iter().collect();
+    by_block.sort_unstable_by_key(|arm| arm.pick.block);
+    for arms in by_block.chunk_by(|a, b| a.pick.block == b.pick.block) {
+        let block = arms[0].pick.block;
+        let Some(at) = problem.limits_of(block).find(|&at| problem.limits[at].block.is_some()) else { continue };
+        let lines = arms.iter().map(|arm| Line::new(arm.score, arm.cost, per_cost, arm.pick.row)).collect();
+        prices.limits[at] = Scan::new(lines, None, usize::MAX, amount(at)).price(true, 0.0).0;
+    }
+    let units = prices.units(problem);
+    let k = problem.k.unwrap_or(usize::MAX);
+    let of_all = problem.limits.iter().position(|limit| limit.block.is_none());
+    let worth = |arm: &Arm| arm.score - units[arm.pick.block] * arm.cost;
+    let uses = |arm: &Arm| if of_all.is_some() { arm.cost } else { 0.0 };
+    let lines = problem.arms.iter().map(|arm| Line::new(worth(arm), uses(arm), per_cost, arm.pick.row));
+    let lines = lines.filter(|line| line.worth > 0.0).collect();
+    let (price, place) = Scan::new(lines, problem.per_row, k, of_all.map_or(i64::MAX, amount)).price(true, 0.0);
+    of_all.into_iter().for_each(|at| prices.limits[at] = price);
+    Prices { place, ..prices }
+}
+
+/// How many arms, or rows, a first guess looks at.
+const SAMPLE: usize = 1024;
+const SAMPLED_ROWS: usize = 128;
+
+/// The prices of one budget over many arms, found among the arms that matter near a guess; none if it was wrong.
+fn near_a_guess(problem: &Problem) -> Option<Prices> {
+    if problem.arms.len() < 8 * SAMPLE || problem.per_row.is_some() {
+        return None;
+    }
+    let per_cost = per_cost(problem);
+    let left = problem.limits[0].amount * per_cost;
+    let line = |arm: &Arm| Line::new(arm.score, arm.cost, per_cost, arm.pick.row);
+    let step = problem.arms.len() / SAMPLE;
+    let lines: Vec<Line> = problem.arms.iter().step_by(step).map(line).collect();
+    let k = problem.k.map_or(usize::MAX, |k| k / step);
+    let (guess, _) = Scan::new(lines.clone(), None, k, (left / step as f64) as i64).price(true, 0.0);
+    // The sample's error counts against what a place and the budget of an arm cost together.
+    let cost = lines.iter().map(|line| line.uses).sum::<f64>() / lines.len() as f64;
+    let place = bar(lines.iter().map(|line| line.at(guess)).collect(), k);
+    let low = (0.9 * guess - 0.1 * place / cost.max(f64::MIN_POSITIVE)).max(0.0);
+    let cut = 0.97 * bar(lines.iter().map(|line| line.at(low)).collect(), k);
+    // Arms worth less than the cut at the low price are out at higher ones, if a place turns out to cost as much.
+    let near = problem.arms.iter().filter(|arm| arm.score - low * arm.cost > cut).map(line).collect();
+    let mut scan = Scan::new(near, None, problem.k.unwrap_or(usize::MAX), left as i64);
+    let (price, place) = scan.price(false, guess);
+    (price >= low && place >= cut).then(|| Prices { limits: vec![price], place })
+}
+
+/// A value that more than k of a thousand are likely above, judged by a sample of which k are above it; 0 if there are
+/// not so many.
+pub(super) fn bar(mut sample: Vec<f64>, k: usize) -> f64 {
+    let likely = k.saturating_add(k / 2).saturating_add(8);
+    if likely >= sample.len() {
+        return 0.0;
+    }
+    sample.select_nth_unstable_by(likely, |a, b| b.total_cmp(a)).1.max(0.0)
+}
+
+/// Whole units of cost such that no sum overflows. Costs near the smallest f64 have no such scale; their prices stay
+/// rough.
+fn per_cost(problem: &Problem) -> f64 {
+    let largest = problem.largest_cost;
+    let units = if largest > 0.0 { (1_u64 << 62) as f64 / largest / (problem.arms.len() + 1) as f64 } else { 0.0 };
+    units.min(f64::MAX)
 }
 
 /// Prices one budget after the other, with the others' prices held.
 fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
-    let largest = problem.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max);
-    let per_cost = if largest > 0.0 { (1_u64 << 62) as f64 / largest / (problem.arms.len() + 1) as f64 } else { 0.0 };
-    // Costs near the smallest f64 have no such scale; their prices stay rough.
-    let per_cost = per_cost.min(f64::MAX);
+    let per_cost = per_cost(problem);
     let several = problem.limits.len() > 1;
     for _ in 0..turns {
         let before = prices.limits.clone();
         for (at, &near) in before.iter().enumerate() {
             prices.limits[at] = 0.0;
-            let limit = &problem.limits[at];
+            let (limit, units) = (&problem.limits[at], prices.units(problem));
             let line = |arm: &Arm| {
                 let uses = if limit.concerns(arm) { arm.cost } else { 0.0 };
-                let worth = if several { arm.score - prices.unit(arm, problem) * arm.cost } else { arm.score };
-                Line { worth, uses, units: (uses * per_cost) as i64, row: arm.pick.row }
+                let worth = if several { arm.score - units[arm.pick.block] * arm.cost } else { arm.score };
+                Line::new(worth, uses, per_cost, arm.pick.row)
             };
             // A price only rises from here, so an arm below its price already stays out.
             let lines = problem.arms.iter().map(line).filter(|line| line.worth > 0.0).collect();
@@ -95,6 +171,11 @@ struct Line {
 
 impl Line {
     #[inline]
+    fn new(worth: f64, uses: f64, per_cost: f64, row: usize) -> Self {
+        Self { worth, uses, units: (uses * per_cost) as i64, row }
+    }
+
+    #[inline]
     fn at(&self, price: f64) -> f64 {
         self.worth - price * self.uses
     }
@@ -116,9 +197,6 @@ struct Scan {
     left: i64,
     wanted: Vec<(f64, i64)>,
 }
-
-/// How many arms the first guess looks at.
-const SAMPLE: usize = 1024;
 
 impl Scan {
     fn new(lines: Vec<Line>, per_row: Option<usize>, k: usize, left: i64) -> Self {
@@ -157,35 +235,49 @@ impl Scan {
         (high.price, high.place)
     }
 
-    /// A price near the right one, from every so many arms.
+    /// A price near the right one, from every so many rows, or else a price at which nothing is worth its price.
     fn guess(&self) -> f64 {
-        let ratio = |line: &Line| if line.uses > 0.0 { (line.worth / line.uses).min(f64::MAX / 8.0) } else { 0.0 };
-        if self.lines.len() < 8 * SAMPLE || self.per_row.is_some() {
-            return self.lines.iter().map(ratio).fold(0.0, f64::max);
+        let rows = || self.lines.chunk_by(|a, b| a.row == b.row);
+        let step = if self.per_row.is_some() { rows().count() / SAMPLED_ROWS } else { 0 };
+        if step >= 8 {
+            let lines: Vec<Line> = rows().step_by(step).flatten().copied().collect();
+            let k = if self.k == usize::MAX { self.k } else { self.k / step };
+            let left = (self.left as f64 / step as f64) as i64;
+            let (price, _) = Self::new(lines, self.per_row, k, left).price(true, 0.0);
+            if price > 0.0 {
+                return price;
+            }
         }
-        let step = self.lines.len() / SAMPLE;
-        let lines: Vec<Line> = self.lines.iter().step_by(step).copied().collect();
-        let k = if self.k == usize::MAX { self.k } else { self.k / step };
-        let left = (self.left as f64 / step as f64) as i64;
-        let (price, _) = Self::new(lines, None, k, left).price(true, 0.0);
-        if price > 0.0 { price } else { self.lines.iter().map(ratio).fold(0.0, f64::max) }
+        let ratio = |line: &Line| if line.uses > 0.0 { (line.worth / line.uses).min(f64::MAX / 8.0) } else { 0.0 };
+        self.lines.iter().map(ratio).fold(0.0, f64::max)
     }
 
     fn point(&mut self, price: f64) -> Point {
+        if self.k == usize::MAX && self.per_row.is_none() {
+            let units = |line: &Line| if line.at(price) > 0.0 { line.units } else { 0 };
+            let used: i64 = self.lines.iter().map(units).sum();
+            return Point { price, place: 0.0, fits: used <= self.left };
+        }
         self.wanted.clear();
         match self.per_row {
             None => {
-                self.wanted.extend(
-                    self.lines.iter().map(|line| (line.at(price), line.units)).filter(|&(value, _)| value > 0.0),
-                );
+                let values = self.lines.iter().map(|line| (line.at(price), line.units));
+                self.wanted.extend(values.filter(|&(value, _)| value > 0.0));
             }
             Some(per_row) => {
                 for row in self.lines.chunk_by(|a, b| a.row == b.row) {
                     let start = self.wanted.len();
                     let values = row.iter().map(|line| (line.at(price), line.units));
+                    if per_row == 1 {
+                        let best = values.min_by(better);
+                        self.wanted.extend(best.filter(|&(value, _)| value > 0.0));
+                        continue;
+                    }
                     self.wanted.extend(values.filter(|&(value, _)| value > 0.0));
-                    self.wanted[start..].sort_unstable_by(better);
-                    self.wanted.truncate(start + per_row);
+                    if self.wanted.len() - start > per_row {
+                        self.wanted[start..].sort_unstable_by(better);
+                        self.wanted.truncate(start + per_row);
+                    }
                 }
             }
         }

@@ -48,9 +48,17 @@ pub(super) struct Problem {
     /// In the order of the scores, so the arms of a row stand together.
     pub(super) arms: Vec<Arm>,
     pub(super) limits: Vec<Limit>,
+    /// The limit of all arms, and that of each block.
+    of_all: Option<usize>,
+    of_block: Vec<Option<usize>>,
     pub(super) k: Option<usize>,
     /// At most so many arms of a row; none where every arm stands for itself.
     pub(super) per_row: Option<usize>,
+    pub(super) largest_score: f64,
+    pub(super) largest_cost: f64,
+    least_score: f64,
+    /// The least cost above zero.
+    least_cost: f64,
 }
 
 impl Problem {
@@ -61,36 +69,84 @@ impl Problem {
         }
         for (block, &amount) in budget.budgets.iter().flatten().enumerate() {
             if amount < f64::INFINITY {
-                let name = format!("block {block}");
+                let name = format!("block = {block}");
                 limits.push(Limit { name, amount: amount * (1.0 + TOLERANCE), block: Some(block) });
             }
         }
         let per_row = budget.per_row.filter(|&per_row| per_row < blocks);
-        Self { arms: Vec::new(), limits, k: budget.k, per_row }
+        Self::empty(limits, blocks, budget.k, per_row)
+    }
+
+    fn empty(limits: Vec<Limit>, blocks: usize, k: Option<usize>, per_row: Option<usize>) -> Self {
+        let mut of_block = vec![None; blocks];
+        let mut of_all = None;
+        for (at, limit) in limits.iter().enumerate() {
+            *limit.block.map_or(&mut of_all, |block| &mut of_block[block]) = Some(at);
+        }
+        Self {
+            arms: Vec::new(),
+            limits,
+            of_all,
+            of_block,
+            k,
+            per_row,
+            largest_score: 0.0,
+            largest_cost: 0.0,
+            least_score: f64::INFINITY,
+            least_cost: f64::INFINITY,
+        }
+    }
+
+    /// A problem of some of these arms, with limits of its own.
+    pub(super) fn part(&self, arms: impl IntoIterator<Item = Arm>, limits: Vec<Limit>) -> Self {
+        let mut part = Self::empty(limits, self.of_block.len(), self.k, self.per_row);
+        arms.into_iter().for_each(|arm| part.push(arm));
+        part
+    }
+
+    /// How many blocks there are.
+    pub(super) fn blocks(&self) -> usize {
+        self.of_block.len()
+    }
+
+    /// The limits that an arm of this block draws on: that of all arms, then that of the block.
+    #[inline]
+    pub(super) fn limits_of(&self, block: usize) -> impl Iterator<Item = usize> + use<> {
+        [self.of_all, self.of_block[block]].into_iter().flatten()
     }
 
     /// Takes an arm in if it can be chosen.
     #[inline]
     pub(super) fn offer(&mut self, pick: Pick, score: f64, cost: f64) {
-        let mut arm = Arm { pick, score, cost };
-        if !self.limits.iter().any(|limit| limit.concerns(&arm)) {
-            arm.cost = 0.0; // or it would set the scale of costs that matter
+        if score > 0.0 && self.limits_of(pick.block).all(|at| cost <= self.limits[at].amount) {
+            // A cost that no budget counts would set the scale of those that matter.
+            let counts = self.limits_of(pick.block).next().is_some();
+            self.push(Arm { pick, score, cost: if counts { cost } else { 0.0 } });
         }
-        if score > 0.0 && self.limits.iter().all(|limit| !limit.concerns(&arm) || cost <= limit.amount) {
-            self.arms.push(arm);
+    }
+
+    #[inline]
+    fn push(&mut self, arm: Arm) {
+        self.largest_score = self.largest_score.max(arm.score);
+        self.least_score = self.least_score.min(arm.score);
+        self.largest_cost = self.largest_cost.max(arm.cost);
+        if arm.cost > 0.0 {
+            self.least_cost = self.least_cost.min(arm.cost);
         }
+        self.arms.push(arm);
     }
 
     /// Refuses costs that drown a budget: sums are taken on one grid for all of them.
     pub(super) fn check_scale(&self) -> Result<(), Error> {
-        let most = self.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max);
-        let priced = self.arms.iter().filter(|arm| arm.cost > 0.0);
-        if let Some(arm) = priced.into_iter().find(|arm| !RATES.contains(&(arm.score / arm.cost))) {
-            let Arm { score, cost, .. } = arm;
+        let surely = self.largest_score / self.least_cost < RATES.end
+            && self.least_score / self.largest_cost.max(f64::MIN_POSITIVE) >= RATES.start;
+        let wrong = |arm: &&Arm| arm.cost > 0.0 && !RATES.contains(&(arm.score / arm.cost));
+        if !surely && let Some(Arm { score, cost, .. }) = self.arms.iter().find(wrong) {
             let text =
                 format!("a score of {score} for a cost of {cost}: scale them, score / cost must lie in {RATES:?}");
             return Err(Error::Constraint(text));
         }
+        let most = self.largest_cost;
         let small = |limit: &&Limit| limit.amount > 0.0 && most > SPREAD * limit.amount;
         match self.limits.iter().find(small) {
             None => Ok(()),
@@ -103,7 +159,7 @@ impl Problem {
 
     /// What an arm takes from all its limits together.
     pub(super) fn used(&self, arm: &Arm) -> f64 {
-        arm.cost * self.limits.iter().filter(|limit| limit.concerns(arm)).count() as f64
+        arm.cost * self.limits_of(arm.pick.block).count() as f64
     }
 
     /// The ranges of arms that share a row, or single arms.
@@ -126,11 +182,11 @@ impl Problem {
     }
 
     pub(super) fn score_grid(&self) -> Grid {
-        Grid::for_largest(self.arms.iter().map(|arm| arm.score).fold(0.0, f64::max))
+        Grid::for_largest(self.largest_score)
     }
 
     pub(super) fn cost_grid(&self) -> Grid {
-        Grid::for_largest(self.arms.iter().map(|arm| arm.cost).fold(0.0, f64::max))
+        Grid::for_largest(self.largest_cost)
     }
 
     /// The order of two arms that compete for a place: score, use of budgets, tie rule.

@@ -17,8 +17,11 @@ use std::sync::atomic::AtomicBool;
 
 /// Linear rows that a super arm must satisfy.
 ///
-/// Among super arms with equal sums the solver's choice stands: it does not depend on the order of the rows (the
-/// solver sees the arms by rank), but it does not follow the tie rule.
+/// # Ties
+/// Of arms with equal scores and equal coefficients in every row, the first by the tie rule are chosen. Beyond that,
+/// among super arms with equal sums the solver's choice stands. It never depends on the order of the rows: the solver
+/// sees the arms by rank. An answer after the time limit depends on the clock, and with HiGHS its bound is no better than
+/// the sum of all positive scores.
 ///
 /// # Formula
 /// ```text
@@ -180,7 +183,8 @@ impl Written {
         if most >= self.lo - slack && least <= self.hi + slack {
             return Ok(());
         }
-        let (row, lo, hi) = (self.name.clone(), self.lo, self.hi);
+        let given = |limit: f64| Some(limit).filter(|limit| limit.is_finite());
+        let (row, lo, hi) = (self.name.clone(), given(self.lo), given(self.hi));
         Err(Error::Infeasible(Infeasible::LinearRow { row, lo, hi, least, most }))
     }
 }

@@ -69,7 +69,9 @@ impl Linear {
             seconds: self.time_limit,
         };
         let most: f64 = model.gains.iter().map(|gain| gain.max(0.0)).sum();
-        let answer = run(model, stop)?;
+        let alike = Alike::new(&model);
+        let mut answer = run(model, stop)?;
+        alike.choose_first(&mut answer.chosen);
         chosen.extend(bound.iter().zip(&answer.chosen).filter(|&(_, &taken)| taken).map(|(&place, _)| arms[place]));
         let mut selection = Selection::optimal(chosen, scores);
         if !answer.proven {
@@ -84,6 +86,9 @@ impl Linear {
 
 /// Solves on a thread of its own, so that the caller can leave and a panic in the solver becomes an error.
 fn run(model: Model, stop: &AtomicBool) -> Result<Answer, Error> {
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::Cancelled);
+    }
     let seconds = model.seconds;
     let patience = Duration::from_secs_f64(seconds * 1.1 + 1.0);
     let nap = Duration::from_millis(2);
@@ -106,6 +111,31 @@ fn run(model: Model, stop: &AtomicBool) -> Result<Answer, Error> {
         }
         if waited > patience {
             return Err(Error::TimeLimit { seconds });
+        }
+    }
+}
+
+/// Groups of arms with equal gains and equal coefficients, in tie order.
+struct Alike(Vec<Vec<usize>>);
+
+impl Alike {
+    fn new(model: &Model) -> Self {
+        let mut columns: Vec<Vec<(usize, u64)>> = vec![Vec::new(); model.gains.len()];
+        for (number, row) in model.rows.iter().enumerate() {
+            row.terms.iter().for_each(|&(place, c)| columns[place].push((number, c.to_bits())));
+        }
+        let kind = |place: usize| (model.gains[place].to_bits(), &columns[place]);
+        let mut places: Vec<usize> = (0..columns.len()).collect();
+        // Places are by rank, so that a stable sort leaves equal ones in tie order.
+        places.sort_by(|&a, &b| kind(a).cmp(&kind(b)));
+        Self(places.chunk_by(|&a, &b| kind(a) == kind(b)).filter(|group| group.len() > 1).map(<[_]>::to_vec).collect())
+    }
+
+    /// Of each group chooses as many as are chosen, but the first.
+    fn choose_first(&self, chosen: &mut [bool]) {
+        for group in &self.0 {
+            let count = group.iter().filter(|&&place| chosen[place]).count();
+            group.iter().enumerate().for_each(|(at, &place)| chosen[place] = at < count);
         }
     }
 }

@@ -44,7 +44,7 @@ impl Forest {
         })?;
         // A class may be known from a prefix of the columns only if an arm was in it, so these lengths agree.
         let classes = &sorter.classes[..best.len()];
-        let (order, parents, eligible) = nest(&sorter.groups, classes, &sizes)?;
+        let (order, parents, eligible) = nest(&sorter.groups, classes, &sizes, scores.len())?;
         let count = order.len();
         let mut place_of = vec![0; count];
         for (place, &group) in order.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Forest {
 /// The groups by rising size, the parent of each, and the size of each.
 type Nesting = (Vec<usize>, Vec<Option<usize>>, Vec<usize>);
 
-fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize]) -> Result<Nesting, Error> {
+fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: usize) -> Result<Nesting, Error> {
     let mut eligible = vec![0; groups.len()];
     for (class, size) in classes.iter().zip(sizes) {
         for &group in class {
@@ -92,7 +92,7 @@ fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize]) -> Result<Ne
                     // Neither can hold `group`: the one of the two that is missing from the other class crosses it.
                     let other = [known, parent].into_iter().flatten().find(|&other| crosses(classes, group, other));
                     let other = other.expect("two different parents of one group cannot both hold it");
-                    return Err(crossing(groups, classes, sizes, group, other));
+                    return Err(crossing(groups, classes, sizes, rows, [group, other]));
                 }
                 _ => parents[group] = Some(parent),
             }
@@ -108,15 +108,16 @@ fn crosses(classes: &[Vec<usize>], smaller: usize, larger: usize) -> bool {
     classes.iter().any(|class| class.contains(&smaller) && !class.contains(&larger))
 }
 
-fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], a: usize, b: usize) -> Error {
+fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: usize, [a, b]: [usize; 2]) -> Error {
     let (first, second) = if groups[a].by_order(&groups[b]).is_lt() { (a, b) } else { (b, a) };
     let count = |in_first: bool, in_second: bool| {
         let fits = |class: &[usize]| (class.contains(&first), class.contains(&second)) == (in_first, in_second);
         classes.iter().zip(sizes).filter(|(class, _)| fits(class)).map(|(_, size)| size).sum()
     };
     Error::CrossingGroups {
-        first: groups[first].name.clone(),
-        second: groups[second].name.clone(),
+        first: groups[first].most().to_owned(),
+        second: groups[second].most().to_owned(),
+        rows,
         both: count(true, true),
         only_first: count(true, false),
         only_second: count(false, true),

@@ -44,7 +44,7 @@ pub(super) fn solve(forest: &Forest, scores: &Scores<'_>, on_infeasible: OnInfea
         if demanded.len() > max {
             if on_infeasible == OnInfeasible::Error {
                 let (allowed, needed) = (max, demanded.len());
-                let group = node.limits.name.clone();
+                let group = node.limits.most().to_owned();
                 return Err(Error::Infeasible(Infeasible::GroupMaximum { group, allowed, needed }));
             }
             demanded.sort_unstable_by(by_rank);
@@ -52,7 +52,7 @@ pub(super) fn solve(forest: &Forest, scores: &Scores<'_>, on_infeasible: OnInfea
         }
         let choosable = max.min(demanded.len() + further.len());
         if choosable < min && on_infeasible == OnInfeasible::Error {
-            let (group, needed, eligible) = (node.limits.name.clone(), min, node.eligible);
+            let (group, needed, eligible) = (node.limits.least().to_owned(), min, node.eligible);
             return Err(Error::Infeasible(Infeasible::GroupMinimum { group, needed, eligible, choosable }));
         }
         further.truncate(choosable - demanded.len());

@@ -26,6 +26,14 @@ use std::cmp::Ordering;
 /// followed by one list of further arms by falling score, so a group hands its parent two lists and the parent
 /// merges them. Equal scores follow the tie rule at every step.
 ///
+/// # Infeasible minima
+/// The error names the group whose minimum cannot be met, or whose maximum is below the minima inside it. With
+/// `on_infeasible = "fill"` every group, from the innermost to all arms together, fills its minimum as far as its arms
+/// and the groups inside it allow. Where the minima inside a group add up to more than its maximum, the maximum holds:
+/// of the arms that the minima demand, the best by score stay, whichever group inside they are for. The selection
+/// lists every minimum that is short.
+///
+/// # Candidates
 /// Candidates of a part are its own optimum with every minimum lowered to what the part has: the sum of scores plus
 /// a large reward for each arm that counts towards a minimum is a laminar concave function, hence arms are
 /// substitutes, and adding arms elsewhere never makes an arm wanted that was not wanted before.
@@ -97,8 +105,9 @@ pub enum OneOrMany {
 /// How many arms of a set may be chosen.
 #[derive(Debug, Clone, PartialEq)]
 struct Limits {
-    /// The name in reasons and prices.
-    name: String,
+    /// The name of the minimum and of the maximum in reasons and prices: those of a group have one name, those of
+    /// all arms together are the fields `min` and `k`.
+    names: [String; 2],
     min: usize,
     max: usize,
     /// The place in the constraint and the first value: an order that the data's order does not touch.
@@ -106,6 +115,14 @@ struct Limits {
 }
 
 impl Limits {
+    fn least(&self) -> &str {
+        &self.names[0]
+    }
+
+    fn most(&self) -> &str {
+        &self.names[1]
+    }
+
     fn by_order(&self, other: &Self) -> Ordering {
         self.order.0.cmp(&other.order.0).then(self.order.1.total_cmp(&other.order.1))
     }
@@ -135,7 +152,8 @@ impl Group {
         if min > max {
             return Err(Error::Constraint(format!("group {name}: min {min} is above max {max}")));
         }
-        Ok(Limits { name, min, max, order: (place, values.first().copied().unwrap_or(0.0)) })
+        let order = (place, values.first().copied().unwrap_or(0.0));
+        Ok(Limits { names: [name.clone(), name], min, max, order })
     }
 }
 
@@ -145,7 +163,7 @@ impl Quotas {
         if self.min > max {
             return Err(Error::Constraint(format!("min {} is above k {max}", self.min)));
         }
-        Ok(Limits { name: "total".to_owned(), min: self.min, max, order: (usize::MAX, 0.0) })
+        Ok(Limits { names: ["min".to_owned(), "k".to_owned()], min: self.min, max, order: (usize::MAX, 0.0) })
     }
 }
 
@@ -158,13 +176,19 @@ impl Oracle for Quotas {
         let mut short: Vec<(usize, &forest::Node)> = short.map(|(&chosen, node)| (chosen, node)).collect();
         short.sort_by(|a, b| a.1.limits.by_order(&b.1.limits));
         let missing = |(chosen, node): (usize, &forest::Node)| Missing {
-            of: node.limits.name.clone(),
+            of: node.limits.least().to_owned(),
             needed: node.limits.min,
             chosen,
         };
         selection.missing = short.into_iter().map(missing).collect();
-        let price = |(node, value): (usize, f64)| Price { of: forest.nodes[node].limits.name.clone(), value };
-        selection.prices = outcome.prices.into_iter().map(price).collect();
+        let price = |(node, value): (usize, f64)| {
+            let limits = &forest.nodes[node].limits;
+            let count = outcome.counts[node];
+            let only_min = count < limits.max && count <= limits.min && limits.min > 0;
+            let of = if only_min || limits.max == usize::MAX { limits.least() } else { limits.most() };
+            Price { of: of.to_owned(), value }
+        };
+        selection.prices = outcome.prices.iter().copied().map(price).collect();
         Ok(selection)
     }
 

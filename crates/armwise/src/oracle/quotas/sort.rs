@@ -54,8 +54,9 @@ impl<'a> Sorter<'a> {
                 continue;
             };
             for &value in values {
-                if value.is_nan() {
-                    return Err(Error::Constraint(format!("group of column {:?}: a value is NaN", group.column)));
+                if !value.is_finite() {
+                    let text = format!("group of column {:?}: a value is {value}; it must be finite", group.column);
+                    return Err(Error::Constraint(text));
                 }
                 let listed = columns[at].listed.entry((value + 0.0).to_bits()).or_default();
                 if listed.last() != Some(&groups.len()) {
