@@ -127,7 +127,7 @@ fn arms_that_are_alike_follow_the_tie_rule() {
 
 /// A knapsack with ten rows, which branch and bound does not finish within the limits of these tests.
 fn hard() -> (Instance, Linear) {
-    let (n, limits) = (150, ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+    let (n, limits) = (150_usize, ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     let mut rng = Rng(42);
     let mut instance = instance(&mut rng, 3, 1);
     instance.ids = (0..n as u64).collect();
