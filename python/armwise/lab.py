@@ -258,10 +258,9 @@ def run(
             raise ValueError("the lab plays without forgetting: gamma must be 1")
     native = [place for place, policy in enumerate(players) if policy.name is not None]
     specs = [(players[place]._spec(), players[place].ties) for place in native]
-    workers = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
     played: dict[str, NDArray[np.float64]] = {}
     if native:
-        played = problem._native.run(specs, trials, seed, delay, batch, workers)
+        played = problem._native.run(specs, trials, seed, delay, batch, threads)
     shape = (len(players), trials, problem.rounds)
     merged = {"reward": np.empty(shape), "regret": np.empty(shape), "best": np.empty(shape[1:])}
     if problem.clusters and len(native) == len(players):

@@ -85,10 +85,14 @@ def test_promotions_are_played_by_hand_as_by_the_lab(reading: str) -> None:
 
 def test_ctrl_c_stops_a_long_run() -> None:
     problem = aw.lab.clustered(n=20_000, k=100, rounds=1000)
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        aw.lab.run(problem, aw.ArmWiseTS(), trials=1000)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            aw.lab.run(problem, aw.ArmWiseTS(), trials=1000)
+    finally:
+        timer.cancel()
     assert time.monotonic() - start < 10.0
 
 

@@ -29,7 +29,9 @@ pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBo
             let mut signal = Ok(());
             while finished.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
                 if signal.is_ok() {
-                    signal = Python::attach(Python::check_signals);
+                    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime only")]
+                    let come = Python::attach(|py| py.check_signals());
+                    signal = come;
                     stop.store(signal.is_err(), Ordering::Relaxed);
                 }
             }

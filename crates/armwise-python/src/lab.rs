@@ -146,7 +146,7 @@ impl Problem {
         seed: u64,
         delay: u64,
         batch: u64,
-        threads: usize,
+        threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let setting = |(policy, ties): &(String, String)| -> PyResult<Setting> {
             Ok(Setting { algorithm: AnyPolicy::from_json(policy)?.algorithm()?, ties: ties_of(ties)? })
@@ -156,6 +156,7 @@ impl Problem {
             return Err(PyValueError::new_err("there must be at least 1 policy, 1 trial and a batch of at least 1"));
         }
         let count = settings.len();
+        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         let samples = interruptible(py, |stop| {
             self.kind.with(|world| {
                 let world = Stoppable { world, stop };

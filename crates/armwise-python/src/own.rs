@@ -139,13 +139,15 @@ impl Ready {
         Ok(Self { policy: policy.unbind(), contexts, products, widths, draw, round, ties: core.ties() })
     }
 
-    fn draw(&self, block: usize, id: u64) -> Option<f64> {
+    fn draws(&self, block: usize, ids: &[u64]) -> Option<Vec<f64>> {
         let draws = self.round.draws(block as u32, Stream::BONUS);
+        let mut numbers = vec![0.0; ids.len()];
         match self.draw {
-            Draw::None => None,
-            Draw::Uniform => Some(draws.uniform(id)),
-            Draw::Normal => Some(draws.normal(id)),
+            Draw::None => return None,
+            Draw::Uniform => draws.uniforms(ids, &mut numbers),
+            Draw::Normal => draws.normals(ids, &mut numbers),
         }
+        Some(numbers)
     }
 
     /// The products with the bonus added.
@@ -154,9 +156,10 @@ impl Ready {
         let Some(widths) = &self.widths else { return Ok(values) };
         let (arms, blocks) = (products.arms(), products.blocks());
         let widths = widths.scores(self.round, &arms)?;
+        let ids: Vec<u64> = (0..arms.len()).map(|row| arms.id(row)).collect();
         for block in 0..blocks {
             let width: Vec<f64> = widths.iter().skip(block).step_by(blocks).copied().collect();
-            let draws: Option<Vec<f64>> = (0..arms.len()).map(|row| self.draw(block, arms.id(row))).collect();
+            let draws = self.draws(block, &ids);
             let bonus = Python::attach(|py| -> PyResult<Vec<f64>> {
                 let width = PyArray1::from_vec(py, width);
                 let draws = draws.map(|draws| PyArray1::from_vec(py, draws));
@@ -255,7 +258,7 @@ pub(crate) fn choose(
     let (mut inner, chosen) = found?;
     for (arm, &(_, score)) in inner.arms.iter_mut().zip(&chosen) {
         arm.score = score;
-        arm.draw = ready.draw(arm.block as usize, arm.id);
+        arm.draw = ready.draws(arm.block as usize, &[arm.id]).map(|draws| draws[0]);
     }
     Ok(Decision { inner, rows: chosen.iter().map(|(arm, _)| arm.row).collect() })
 }
