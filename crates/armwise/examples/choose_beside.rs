@@ -88,7 +88,7 @@ fn load(ask: &Load) -> Result<Loaded, Box<dyn Error>> {
         Storage::F32 => Owned::F32(x.iter().map(|&x| x as f32).collect()),
         Storage::F64 => Owned::F64(x),
     };
-    let learner = Learner::with_model(ask.algorithm.clone(), model)?;
+    let learner = Learner::with_model(ask.algorithm, model)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads).build()?;
     Ok(Loaded { x, d: ask.d, learner, pool, last: None })
 }
