@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -226,6 +227,11 @@ class Explicit(Constraint):
         return json.dumps({"kind": self.kind, "super_arms": lists})
 
 
+@functools.lru_cache(maxsize=64)
+def _top_k(k: int) -> str:
+    return TopK(k).to_json()
+
+
 #: Everything that says what may be chosen together.
 AnyConstraint = Constraint | Mapping[str, Any] | Oracle
 
@@ -235,7 +241,7 @@ def resolve(constraint: AnyConstraint | None, k: int | None) -> tuple[str | Orac
     if (constraint is None) == (k is None):
         raise TypeError("give either k or constraint")
     if k is not None:
-        constraint = TopK(int(k))
+        return _top_k(int(k)), []
     if isinstance(constraint, Constraint):
         return constraint.to_json(), constraint.columns()
     if isinstance(constraint, Mapping):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import inspect
 import json
 import os
@@ -75,7 +76,7 @@ class Policy:
     gamma: float = 1.0
 
     _learner: _armwise.Learner | None = None
-    _made_of: tuple[str, str] | None = None
+    _made_of: tuple[Any, ...] | None = None
     #: The number of the round that comes next, from 1.
     t_: int = 1
 
@@ -120,17 +121,19 @@ class Policy:
     def _ready(self, dim: int | None = None) -> _armwise.Learner:
         """The learner, made when the number of features is first known, and with the parameters of now."""
         with _LOCK:
-            made_of = (self._spec(), self.ties)
+            made_of = (*(getattr(self, name) for name in self._parameters()), self.blocks, self.ties, self.gamma)
+            if self._learner is not None and self._made_of == made_of:
+                return self._learner
             if self._learner is None:
                 if dim is None:
                     raise AttributeError(f"this {type(self).__name__} has not seen any features yet")
-                self._learner = _armwise.Learner(*made_of[:1], dim, self.blocks, self.ties, self.gamma)
-            elif self._made_of != made_of:
-                self._learner = self._learner.with_policy(*made_of)
-            if (self.blocks, self.gamma) != (self._learner.blocks, self._learner.gamma):
+                learner = _armwise.Learner(self._spec(), dim, self.blocks, self.ties, self.gamma)
+            else:
+                learner = self._learner.with_policy(self._spec(), self.ties)
+            if (self.blocks, self.gamma) != (learner.blocks, learner.gamma):
                 raise ValueError("blocks and gamma cannot be changed once there is a model; make a new policy")
-            self._made_of = made_of
-            return self._learner
+            self._learner, self._made_of = learner, made_of
+            return learner
 
     # Choosing and learning.
 
@@ -332,8 +335,9 @@ class Policy:
         self._learner, self._made_of = learner, None
 
     @classmethod
-    def _parameters(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+    @functools.cache
+    def _parameters(cls) -> tuple[str, ...]:
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, as scikit-learn's estimators give them.
