@@ -103,7 +103,7 @@ def test_a_policy_chooses_what_the_oracle_finds(constraint: aw.Constraint, feasi
 
 def test_prices_and_what_is_missing() -> None:
     found = aw.solve([3.0, 2.0, 1.0], aw.Assignment(quotas=[2]))
-    assert found.prices == {"block 0": 1.0}
+    assert found.prices == {"block = 0": 1.0}
     short = aw.solve([3.0, -np.inf], aw.TopK(2, on_infeasible="fill"))
     assert short.rows.tolist() == [0]
     assert list(short.missing.values()) == [(2, 1)]
