@@ -151,3 +151,43 @@ fn quotas_that_cannot_be_met_are_an_error_or_filled() {
     let summary = choose_round(&mut campaign, &table).unwrap();
     assert_eq!((summary.sends, summary.missing.len()), (30, 1));
 }
+
+/// A table of several parts, most of whose rows are sifted out, gives what the library gives for the whole at once.
+#[test]
+fn sifting_parts_changes_no_decision() {
+    let folder = Folder::new("sieve");
+    let table = folder.write("customers.csv", customers(140_000));
+    for quotas in ["30", "{ max = 30 }", "{ min = 5, max = 60 }"] {
+        let rules = format!(
+            "[[promotion]]\nname = \"mail\"\nquota = {quotas}\n[[promotion]]\nname = \"call\"\nquota = 40\neligible = \"may_call\"\n\
+             [[features.column]]\nname = \"age\"\nkind = \"numeric\"\n[[features.column]]\nname = \"region\"\nkind = \"categorical\"\n"
+        );
+        let mut campaign = begin(&folder, &table, &rules).unwrap();
+        choose_round(&mut campaign, &table).unwrap();
+        teach(&mut campaign, &folder, 1);
+        choose_round(&mut campaign, &table).unwrap();
+
+        let (mut names, mut features, mut eligible) = (Vec::new(), Vec::new(), Vec::new());
+        for rows in common::open(&table).batches(None).unwrap() {
+            let rows = rows.unwrap();
+            names.extend(rows.any_texts("customer").unwrap().into_iter().flatten());
+            features.extend(campaign.recipe().apply(&rows).unwrap().0);
+            eligible.extend(rows.flags("may_call").unwrap().into_iter().flat_map(|flag| [true, flag]));
+        }
+        let names = armwise::Names::new(names).unwrap();
+        let arms = armwise::Arms::new(&features, campaign.recipe().dim()).unwrap();
+        let arms = arms.with_names(&names).unwrap().with_eligible(&eligible).unwrap();
+        let quota = |quota: Option<armwise::Quota>| quota.unwrap();
+        let each: Vec<_> = campaign.config().promotion.iter().map(|promotion| quota(promotion.quota)).collect();
+        let learner = campaign.learner(campaign.model().unwrap()).unwrap();
+        let whole = learner.choose(armwise::Round::new(1, 2), &arms, &armwise::Assignment::new(each)).unwrap();
+        let sent = campaign.sent(2).unwrap();
+        assert_eq!(sent.len(), whole.arms.len());
+        for (sent, arm) in sent.iter().zip(&whole.arms) {
+            assert_eq!(Some(&sent.customer), arm.name.as_ref());
+            assert_eq!((sent.score.to_bits(), &sent.features), (arm.score.to_bits(), &arm.features));
+        }
+        drop(campaign);
+        std::fs::remove_file(folder.path("c.armwise")).unwrap();
+    }
+}

@@ -4,7 +4,7 @@
 //! alone is a budget, both together are an assignment at a price for cost (see `budget.rs`), groups of one promotion are
 //! quotas; groups beside several promotions go to the general solver, which is for small tables.
 
-use super::budget::WithinBudget;
+use super::{budget::WithinBudget, sieve::Priced};
 use crate::config::Config;
 use armwise::{
     Assignment, Budget, Linear, OnInfeasible, Oracle, Quota, Quotas, Round,
@@ -25,13 +25,8 @@ fn scale(count: usize, share: f64) -> usize {
     (count as f64 * share).round() as usize
 }
 
-/// The constraint of a round, with every number scaled by `share` where one is given: the hold-out's.
-pub(super) fn oracle(
-    config: &Config,
-    share: Option<f64>,
-    on_infeasible: OnInfeasible,
-    round: Round,
-) -> Box<dyn Oracle> {
+/// The constraint of a round, ready to sift parts, with every number scaled by `share` where one is given: the hold-out's.
+pub(super) fn oracle(config: &Config, share: Option<f64>, on_infeasible: OnInfeasible, round: Round) -> Priced {
     let limits = &config.limits;
     let scaled = |count: usize| match share {
         None => count,
@@ -56,7 +51,7 @@ pub(super) fn oracle(
         Assignment { quotas: BlockQuotas::Each(quotas.iter().map(quota).collect()), per_row, on_infeasible }
     };
     if !limits.group.is_empty() {
-        return if let ([(min, max)], None) = (&quotas[..], budget) {
+        let oracle: Box<dyn Oracle> = if let ([(min, max)], None) = (&quotas[..], budget) {
             let one = |(place, limit): (usize, &crate::config::GroupLimit)| Group {
                 column: group(place),
                 value: Some(OneOrMany::One(1.0)),
@@ -69,18 +64,16 @@ pub(super) fn oracle(
         } else {
             Box::new(linear(config, &quotas, budget, scaled))
         };
+        return Priced::new(oracle, None);
     }
-    match budget {
-        None => Box::new(assignment()),
-        Some(budget) if quotas.iter().all(|quota| *quota == (0, None)) => Box::new(Budget {
-            cost: COST.to_owned(),
-            budget: Some(budget),
-            budgets: None,
-            k: None,
-            per_row: Some(per_row),
-        }),
-        Some(budget) => Box::new(WithinBudget { assignment: assignment(), budget, ties: config.ties, round }),
-    }
+    let Some(budget) = budget else { return Priced::new(Box::new(assignment()), Some(assignment())) };
+    let oracle: Box<dyn Oracle> = if quotas.iter().all(|quota| *quota == (0, None)) {
+        let (cost, per_row) = (COST.to_owned(), Some(per_row));
+        Box::new(Budget { cost, budget: Some(budget), budgets: None, k: None, per_row })
+    } else {
+        Box::new(WithinBudget { assignment: assignment(), budget, ties: config.ties, round })
+    };
+    Priced::new(oracle, None)
 }
 
 fn linear(

@@ -8,6 +8,7 @@ mod budget;
 mod constraint;
 mod customers;
 mod part;
+mod sieve;
 mod summary;
 
 pub use summary::{ChosenSummary, PromotionSummary};
@@ -18,9 +19,10 @@ use crate::{
     recipe::Oddities,
     table::{Pending, Table},
 };
-use armwise::{Choosing, Decision, Greedy, Learner, Names, Policy, Round};
+use armwise::{Decision, Greedy, Learner, Policy, Round};
 use customers::Customers;
-use part::{Part, Parts};
+use part::Parts;
+use sieve::Sieve;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::mpsc::sync_channel;
 
@@ -66,12 +68,12 @@ pub fn choose(
     let share = config.limits.hold_out;
     let shadow = constraint::oracle(config, Some(share / (1.0 - share)), armwise::OnInfeasible::Fill, round);
 
-    let mut choosing = learner.choosing(round, oracle.as_ref())?;
-    let mut by_mean = known.then(|| greedy.choosing(round, oracle.as_ref())).transpose()?;
-    let mut control = (share > 0.0).then(|| learner.choosing(round, shadow.as_ref())).transpose()?;
+    let by_mean_oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
+    let mut choosing = Sieve::new(&learner, round, &oracle)?;
+    let mut by_mean = known.then(|| Sieve::new(&greedy, round, &by_mean_oracle)).transpose()?;
+    let mut control = (share > 0.0).then(|| Sieve::new(&learner, round, &shadow)).transpose()?;
     let mut customers = Customers::default();
     let mut odd = Oddities::default();
-    let (mut any, mut any_control) = (false, false);
     let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
     std::thread::scope(|scope| -> Result<(), Error> {
         let (send, receive) = sync_channel(1);
@@ -91,12 +93,13 @@ pub fn choose(
             customers.extend(&part);
             odd.add(&part.odd);
             progress(customers.len() as u64);
-            any |= add(&mut choosing, part.main.as_ref(), config.promotion.len(), &customers, table)?;
-            if let Some(by_mean) = &mut by_mean {
-                add(by_mean, part.main.as_ref(), config.promotion.len(), &customers, table)?;
+            let blame = |error| customers.blame(error, table);
+            if let Some(main) = &part.main {
+                choosing.add(main).map_err(blame)?;
+                by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)).map_err(blame)?;
             }
-            if let Some(control) = &mut control {
-                any_control |= add(control, part.control.as_ref(), config.promotion.len(), &customers, table)?;
+            if let (Some(control), Some(held)) = (&mut control, &part.control) {
+                control.add(held).map_err(blame)?;
             }
         }
         Ok(())
@@ -105,13 +108,13 @@ pub fn choose(
         return Err(Error::table(table.name(), "the table has no rows"));
     }
     customers.finish(table, &config.customer)?;
-    if !any {
+    if !choosing.any() {
         let problem = "no customer may be chosen: all rest, are held out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
     let decision = choosing.finish()?;
-    let by_mean = by_mean.map(Choosing::finish).transpose()?;
-    let control = control.filter(|_| any_control).map(Choosing::finish).transpose()?;
+    let by_mean = by_mean.map(Sieve::finish).transpose()?;
+    let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
     let sent = write_down(campaign, round, &decision, by_mean.as_ref(), control.as_ref(), &customers);
     let summary = summary::summarise(campaign, round, &decision, &sent, &customers, odd, known);
     Ok(Choice { sent, summary, round })
@@ -164,20 +167,6 @@ fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
         resting.extend(campaign.sent(round)?.into_iter().filter(|sent| !sent.control).map(|sent| sent.customer));
     }
     Ok(resting)
-}
-
-/// Gives a part to a choice; whether there was one.
-fn add<P: Policy>(
-    choosing: &mut Choosing<'_, '_, P>,
-    part: Option<&Part>,
-    blocks: usize,
-    customers: &Customers,
-    table: &Table,
-) -> Result<bool, Error> {
-    let Some(part) = part else { return Ok(false) };
-    let names = Names::new(part.names.iter().map(String::as_str)).map_err(|error| customers.blame(error, table))?;
-    part.with_arms(&names, blocks, |arms| choosing.add(arms)).map_err(|error| customers.blame(error, table))?;
-    Ok(true)
 }
 
 /// The decisions as rows of the file.

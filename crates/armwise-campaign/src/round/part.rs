@@ -21,7 +21,11 @@ pub(super) struct Parts<'a> {
 /// Rows to choose from.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    pub(super) names: Vec<String>,
+    /// The customers' ids, one after the other, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+    /// The library's ids of the names.
+    ids: Vec<u64>,
     features: Vec<f64>,
     eligible: Vec<bool>,
     /// Named columns with the number of values per row.
@@ -75,33 +79,31 @@ impl<'a> Parts<'a> {
                 Ok(())
             })?;
         }
-        let dim = self.setup.recipe.dim();
-        let (mut main, mut control) = (Part::default(), Part::default());
-        for part in [&mut main, &mut control] {
-            part.columns = columns.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
-        }
-        let (mut ids, mut checks) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
+        let whole = Part { text: String::new(), ends: Vec::new(), ids: Vec::new(), features, eligible, columns };
+        let (mut whole, mut main, mut control) = (whole, Vec::new(), Vec::new());
+        let mut checks = Vec::with_capacity(rows.len());
         let (mut resting, mut held_out) = (0, 0);
         rows.each_text(&config.customer, |row, name| {
             let name = name.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
             let id = id_of(name);
-            ids.push(id);
+            whole.name(name, id);
             checks.push(super::customers::check_of(name));
             let held = config.limits.hold_out > 0.0 && self.draws.uniform(id) < config.limits.hold_out;
             held_out += u64::from(held);
             if self.resting.contains(name) {
                 resting += 1;
-                return Ok(());
-            }
-            let flags = &eligible[row * blocks..(row + 1) * blocks];
-            if flags.contains(&true) {
-                let part = if held { &mut control } else { &mut main };
-                part.push(name, &features[row * dim..(row + 1) * dim], flags, row, &columns, rows.len());
+            } else if whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
+                if held { control.push(row) } else { main.push(row) }
             }
             Ok(())
         })?;
-        let filled = |part: Part| if part.names.is_empty() { None } else { Some(part) };
-        let (main, control, first) = (filled(main), filled(control), rows.number(0));
+        let (ids, first) = (whole.ids.clone(), rows.number(0));
+        let control = if control.is_empty() { None } else { Some(whole.pick(&control)) };
+        let main = match main.len() {
+            0 => None,
+            all if all == rows.len() => Some(whole),
+            _ => Some(whole.pick(&main)),
+        };
         Ok(Prepared { main, control, odd, ids, checks, segments, first, resting, held_out })
     }
 
@@ -138,35 +140,51 @@ fn costs(rows: &Rows, column: &str) -> Result<Vec<f64>, Error> {
 }
 
 impl Part {
-    fn push(
-        &mut self,
-        name: &str,
-        features: &[f64],
-        eligible: &[bool],
-        row: usize,
-        columns: &[(String, Vec<f64>)],
-        rows: usize,
-    ) {
-        self.names.push(name.to_owned());
-        self.features.extend_from_slice(features);
-        self.eligible.extend_from_slice(eligible);
-        for ((_, mine), (_, values)) in self.columns.iter_mut().zip(columns) {
-            let per_row = values.len() / rows;
-            mine.extend_from_slice(&values[row * per_row..(row + 1) * per_row]);
-        }
+    fn name(&mut self, name: &str, id: u64) {
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        self.ids.push(id);
     }
 
-    /// Lends the rows out as arms.
+    fn name_of(&self, row: usize) -> &str {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.text[start..self.ends[row]]
+    }
+
+    /// The customers, in row order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        (0..self.ids.len()).map(|row| self.name_of(row))
+    }
+
+    /// Some of the rows.
+    pub(super) fn pick(&self, rows: &[usize]) -> Self {
+        fn some<T: Copy>(values: &[T], count: usize, rows: &[usize]) -> Vec<T> {
+            let per_row = values.len() / count;
+            rows.iter().flat_map(|row| &values[row * per_row..(row + 1) * per_row]).copied().collect()
+        }
+        let count = self.ids.len();
+        let mut picked = Self {
+            features: some(&self.features, count, rows),
+            eligible: some(&self.eligible, count, rows),
+            columns: self.columns.iter().map(|(name, values)| (name.clone(), some(values, count, rows))).collect(),
+            ..Self::default()
+        };
+        rows.iter().for_each(|&row| picked.name(self.name_of(row), self.ids[row]));
+        picked
+    }
+
+    /// Lends the rows out as arms, by names or by ids alone.
     pub(super) fn with_arms<T>(
         &self,
-        names: &Names,
-        blocks: usize,
+        names: Option<&Names>,
         use_arms: impl FnOnce(&Arms<'_>) -> Result<T, armwise::Error>,
     ) -> Result<T, armwise::Error> {
         let columns: Vec<Column<'_>> = self.columns.iter().map(|(name, values)| Column { name, values }).collect();
-        let dim = self.features.len() / self.names.len();
-        let arms = Arms::new(&self.features, dim)?.with_names(names)?.with_columns(&columns)?;
-        debug_assert_eq!(self.eligible.len(), self.names.len() * blocks, "a flag for each promotion");
+        let arms = Arms::new(&self.features, self.features.len() / self.ids.len())?.with_columns(&columns)?;
+        let arms = match names {
+            Some(names) => arms.with_names(names)?,
+            None => arms.with_ids(&self.ids)?,
+        };
         if self.eligible.iter().all(|&flag| flag) {
             use_arms(&arms)
         } else {

@@ -13,7 +13,7 @@ use arrow_array::{
     },
 };
 use arrow_schema::DataType;
-use std::sync::Arc;
+use std::{fmt::Write, sync::Arc};
 
 /// What a column can be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,6 +174,15 @@ impl Rows {
                     visit(row, if array.is_null(row) { None } else { values.get(key).and_then(|text| text.as_deref()) })
                 })
             }
+            DataType::Int64 => {
+                // The usual type of ids: written into one buffer.
+                let mut buffer = String::new();
+                array.as_primitive::<Int64Type>().iter().enumerate().try_for_each(|(row, number)| {
+                    buffer.clear();
+                    let text = number.map(|number| write!(buffer, "{number}"));
+                    visit(row, text.map(|_| buffer.as_str()))
+                })
+            }
             _ => {
                 let Some(whole) = whole_numbers(array) else {
                     return Err(self.wrong_type(column, array.data_type(), "texts, whole numbers or flags"));
@@ -327,20 +336,20 @@ fn numbers_of(array: &ArrayRef) -> Option<Vec<f64>> {
 
 /// Whole numbers written out.
 fn whole_numbers(array: &ArrayRef) -> Option<Vec<Option<String>>> {
-    macro_rules! write {
+    macro_rules! text {
         ($kind:ty) => {
             array.as_primitive::<$kind>().iter().map(|number| number.map(|number| number.to_string())).collect()
         };
     }
     Some(match array.data_type() {
-        DataType::Int8 => write!(Int8Type),
-        DataType::Int16 => write!(Int16Type),
-        DataType::Int32 => write!(Int32Type),
-        DataType::Int64 => write!(Int64Type),
-        DataType::UInt8 => write!(UInt8Type),
-        DataType::UInt16 => write!(UInt16Type),
-        DataType::UInt32 => write!(UInt32Type),
-        DataType::UInt64 => write!(UInt64Type),
+        DataType::Int8 => text!(Int8Type),
+        DataType::Int16 => text!(Int16Type),
+        DataType::Int32 => text!(Int32Type),
+        DataType::Int64 => text!(Int64Type),
+        DataType::UInt8 => text!(UInt8Type),
+        DataType::UInt16 => text!(UInt16Type),
+        DataType::UInt32 => text!(UInt32Type),
+        DataType::UInt64 => text!(UInt64Type),
         _ => return None,
     })
 }
