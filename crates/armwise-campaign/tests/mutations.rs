@@ -17,10 +17,10 @@ fn convert(from: &Path, to: &Path) {
     let rows = Table::open(from, None).unwrap().batches(None).unwrap().next().unwrap().unwrap();
     let mut sheet = Sheet::new(&["customer", "age", "income", "region", "may_call"]);
     let texts = ["customer", "age", "income", "region", "may_call"].map(|column| rows.any_texts(column).unwrap());
-    for row in 0..rows.len() {
+    for (row, customer) in texts[0].iter().enumerate() {
         let text = |column: usize| texts[column][row].clone().unwrap();
         sheet.push(vec![
-            Cell::Text(text(0)),
+            Cell::Text(customer.clone().unwrap()),
             Cell::Whole(text(1).parse().unwrap()),
             Cell::Number(text(2).parse().unwrap()),
             Cell::Text(text(3)),
@@ -45,7 +45,7 @@ fn damaged_tables_are_refused_or_read_but_never_break_anything() {
         let bytes = fs::read(original).unwrap();
         for case in 0..300 {
             let mut damaged = bytes.clone();
-            for flip in 0..1 + below(21, case, 3) as u64 {
+            for flip in 0..=below(21, case, 3) as u64 {
                 let place = below(22 + flip, case, bytes.len());
                 match below(30, case, 3) {
                     0 => damaged[place] ^= 1 << below(31, case, 8),
