@@ -3,9 +3,9 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit doc quick walk exactness bench soak tools
+.PHONY: test lint unit doc quick walk exactness python bench soak tools
 
-test: lint unit doc quick walk exactness
+test: lint unit doc quick walk exactness python
 
 lint: tools
 	$(CARGO) fmt --all --check
@@ -42,6 +42,23 @@ exactness: .venv/ready
 	$(PYTHON) bench/assignment.py --quick
 	$(PYTHON) bench/budget.py --quick
 	$(PYTHON) bench/choose.py --quick
+
+# The wheel, in a virtual environment of its own: types, docstrings, tests and the quick start against what was installed.
+# The tests run in an empty folder, so that nothing is taken from the sources by accident.
+WHEEL = target/python
+python: python/requirements-test.txt
+	rm -rf $(WHEEL) && mkdir -p $(WHEEL)/empty
+	python3 -m venv $(WHEEL)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(WHEEL)/venv)
+	$(WHEEL)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
+	$(WHEEL)/venv/bin/maturin build --release --locked --quiet --interpreter $(WHEEL)/venv/bin/python --out $(WHEEL)
+	$(WHEEL)/venv/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
+	$(WHEEL)/venv/bin/ruff check python examples
+	$(WHEEL)/venv/bin/ruff format --check python examples
+	$(WHEEL)/venv/bin/mypy
+	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
+	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
+	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
+	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
 
 # The side-by-side tables, then whether every bar is met; slow, most of it the other solvers' time. Wants an idle
 # machine.

@@ -246,7 +246,7 @@ impl<P: Policy> Learner<P> {
         Ok(posteriors)
     }
 
-    fn forget_posteriors(&mut self) {
+    pub(crate) fn forget_posteriors(&mut self) {
         *self.cache.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }

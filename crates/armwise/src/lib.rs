@@ -16,6 +16,7 @@
 //! | [`ArmWiseTs`] | Algorithm 2, double box | `policy/arm_wise_ts.rs` |
 //! | [`Random`] | the baseline | `policy/random.rs` |
 
+mod adjust;
 mod arms;
 mod catalogue;
 mod choosing;

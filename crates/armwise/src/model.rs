@@ -216,6 +216,16 @@ impl Model {
         Ok(())
     }
 
+    /// Counts everything learned so far `factor` times as much.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < factor <= 1.
+    pub fn forget(&mut self, factor: f64) -> Result<(), Error> {
+        check("factor", factor, factor > 0.0 && factor <= 1.0, "above 0 and at most 1")?;
+        self.blocks.iter_mut().for_each(|block| block.scale(factor));
+        Ok(())
+    }
+
     /// Moves the clock on to round `t` and discounts what was learned before; an earlier `t` changes nothing.
     pub fn advance(&mut self, t: u64) {
         if t > self.t {

@@ -6,6 +6,7 @@
 //! # Format, version 1
 //! ```text
 //! { "format": "armwise-learner", "version": 1,
+//!   "next": {"seed": 7, "t": 2},    the round to go on with, where the one who saved it keeps count; may be left out
 //!   "checksum": "<XXH64 of the compact JSON of `learner`, 16 hexadecimal digits>",
 //!   "learner": {
 //!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
@@ -15,7 +16,7 @@
 //!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0, "features": <XXH64 of the f64 bits>}]}]} } }
 //! ```
 
-use crate::{Error, Learner, Model, Policy, Ties, ledger::Ledger};
+use crate::{Error, Learner, Model, Policy, Round, Ties, ledger::Ledger};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{hash::Hasher, io};
 use twox_hash::XxHash64;
@@ -33,6 +34,8 @@ struct Head {
 struct FileOut<'a, P> {
     format: &'static str,
     version: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Round>,
     checksum: String,
     learner: BodyOut<'a, P>,
 }
@@ -52,6 +55,8 @@ struct FileIn<P> {
     _format: String,
     #[serde(rename = "version")]
     _version: u64,
+    #[serde(default)]
+    next: Option<Round>,
     checksum: String,
     learner: BodyIn<P>,
 }
@@ -71,8 +76,16 @@ impl<P: Policy + Serialize> Learner<P> {
     /// # Errors
     /// [`Error::BadFormat`] if a policy of one's own cannot be written as JSON.
     pub fn to_json(&self) -> Result<String, Error> {
+        self.to_json_with(None)
+    }
+
+    /// As [`to_json`](Self::to_json), with the round that the caller will go on with.
+    ///
+    /// # Errors
+    /// As [`to_json`](Self::to_json).
+    pub fn to_json_with(&self, next: Option<Round>) -> Result<String, Error> {
         let learner = BodyOut { policy: &self.policy, ties: self.ties, model: &self.model, ledger: &self.ledger };
-        let file = FileOut { format: FORMAT, version: VERSION, checksum: checksum(&learner)?, learner };
+        let file = FileOut { format: FORMAT, version: VERSION, next, checksum: checksum(&learner)?, learner };
         serde_json::to_string(&file).map_err(bad)
     }
 }
@@ -83,6 +96,14 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
     /// # Errors
     /// [`Error::NewerFormat`], [`Error::Damaged`], [`Error::BadFormat`], or [`Error::Parameter`].
     pub fn from_json(text: &str) -> Result<Self, Error> {
+        Ok(Self::from_json_with(text)?.0)
+    }
+
+    /// As [`from_json`](Self::from_json), with the round to go on with, where the file has one.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn from_json_with(text: &str) -> Result<(Self, Option<Round>), Error> {
         let head: Head = serde_json::from_str(text).map_err(bad)?;
         if head.format != FORMAT {
             return Err(Error::BadFormat(format!("its format is {:?}, not {FORMAT:?}", head.format)));
@@ -99,7 +120,7 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
         if found != file.checksum {
             return Err(Error::Damaged { expected: file.checksum, found });
         }
-        Self::from_parts(policy, ties, model, ledger)
+        Ok((Self::from_parts(policy, ties, model, ledger)?, file.next))
     }
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, C2ucb, Constraint, Decision, Error, Learner, Model, Observation, Reward, Round,
+    Algorithm, ArmWiseTs, Arms, C2ucb, Constraint, Decision, Error, Greedy, Learner, Model, Observation, Reward, Round,
 };
 use common::{bits, pay, rows, trained};
 
@@ -312,4 +312,44 @@ fn a_reward_by_id_alone_is_enough() {
     let arm = &decision.arms[3];
     learner.learn(&decision, &[Reward::new(arm.id, arm.block, 0.5)]).expect("chosen");
     assert_eq!(learner.model().blocks()[arm.block as usize].count(), 1);
+}
+
+#[test]
+fn a_saved_learner_says_with_which_round_to_go_on() {
+    let saved = learner();
+    let next = Round::new(7, 12);
+    let text = saved.to_json_with(Some(next)).expect("good");
+    let (again, found) = Learner::<Algorithm>::from_json_with(&text).expect("good");
+    assert_eq!(found, Some(next));
+    assert_eq!(again.to_json().expect("good"), saved.to_json().expect("good"));
+    // Who keeps no count reads and writes files without it.
+    assert!(Learner::<Algorithm>::from_json(&text).is_ok());
+    assert_eq!(Learner::<Algorithm>::from_json_with(&saved.to_json().expect("good")).expect("good").1, None);
+}
+
+#[test]
+fn observations_outside_of_decisions_count_like_rewards() {
+    let mut by_reward = learner();
+    let decision = choose(&by_reward, 1);
+    let rewards = decision.rewards(|arm| arm.features[0] - 0.5);
+    by_reward.learn(&decision, &rewards).expect("good");
+    let mut observed = learner();
+    let arms = decision.arms.iter().zip(&rewards);
+    let seen = arms.map(|(arm, r)| Observation { t: 1, block: arm.block, x: &arm.features, reward: r.reward });
+    let _ = choose(&observed, 1); // leaves posteriors behind, which must not outlive what is learned
+    observed.observe(&seen.collect::<Vec<_>>()).expect("good");
+    assert_eq!(observed.model(), by_reward.model());
+    assert_eq!(choose(&observed, 2), choose(&by_reward, 2));
+}
+
+#[test]
+fn another_policy_goes_on_with_what_was_learned() {
+    let mut first = learner();
+    let decision = choose(&first, 1);
+    first.learn(&decision, &decision.rewards(|arm| arm.features[0])).expect("good");
+    let greedy = first.clone().with_policy(Algorithm::Greedy(Greedy { lambda: 2.0 })).expect("good");
+    assert_eq!(greedy.model(), first.model());
+    assert_eq!(greedy.policy().name(), "greedy");
+    let mut again = greedy;
+    assert!(again.learn(&decision, &decision.rewards(|_| 0.0)).is_err(), "the rewards stay booked");
 }

@@ -215,17 +215,18 @@ impl Scan {
         }
         // Above zero, or doubling it would go nowhere: worth over cost may underflow.
         let guess = if near > 0.0 { near } else { self.guess() }.max(f64::MIN_POSITIVE);
+        // Steps away from the guess grow, on either side.
         let mut high = self.point(guess * 1.03);
+        let mut factors = [1.07, 1.2, 1.5].into_iter();
         while !high.fits && high.price < f64::MAX / 4.0 {
             low = high;
-            high = self.point(high.price * 2.0);
+            high = self.point(high.price * factors.next().unwrap_or(2.0));
         }
-        let mut first = Some(guess * 0.97);
+        let mut below = [0.97, 0.9, 0.75, 0.5].into_iter().map(|part| guess * part);
         while !self.lines.is_empty() {
             let inside = |price: &f64| *price > low.price && *price < high.price;
-            let Some(price) =
-                first.take().filter(inside).or_else(|| Some(middle(low.price, high.price)).filter(inside))
-            else {
+            let probe = below.next().filter(|_| low.price <= 0.0).filter(inside);
+            let Some(price) = probe.or_else(|| Some(middle(low.price, high.price)).filter(inside)) else {
                 break;
             };
             let point = self.point(price);
@@ -294,8 +295,8 @@ impl Scan {
     fn shrink(&mut self, low: Point, high: Point) {
         let out = |line: &Line| line.at(low.price) < high.place.max(f64::MIN_POSITIVE);
         if self.per_row.is_some() {
-            // An arm of a wanted row may still give way to another of its row, so nothing is ever surely in.
             self.lines.retain(|line| !out(line));
+            self.take_in_rows(low, high);
             return;
         }
         let (k, left) = (&mut self.k, &mut self.left);
@@ -307,6 +308,31 @@ impl Scan {
             }
             !is_in && !out(line)
         });
+    }
+}
+
+impl Scan {
+    /// Takes out the rows that want the same arm at both ends of the bracket, and so between them: worth is a line.
+    fn take_in_rows(&mut self, low: Point, high: Point) {
+        if self.per_row != Some(1) {
+            return;
+        }
+        let mut open = Vec::with_capacity(self.lines.len());
+        for row in self.lines.chunk_by(|a, b| a.row == b.row) {
+            let best = |price: f64| {
+                let worth = |line: &Line| (line.at(price), line.units);
+                row.iter().enumerate().min_by(|a, b| better(&worth(a.1), &worth(b.1))).map(|best| best.0)
+            };
+            let wanted = best(low.price).filter(|&at| best(high.price) == Some(at));
+            match wanted.map(|at| &row[at]).filter(|line| line.at(high.price) > low.place.max(f64::MIN_POSITIVE)) {
+                Some(line) => {
+                    self.left -= line.units;
+                    self.k = if self.k == usize::MAX { self.k } else { self.k.saturating_sub(1) };
+                }
+                None => open.extend_from_slice(row),
+            }
+        }
+        self.lines = open;
     }
 }
 

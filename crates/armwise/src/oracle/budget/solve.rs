@@ -222,7 +222,7 @@ fn without_budgets(problem: &Problem, grids: &Grids, scores: &Scores<'_>) -> Opt
             let start = chosen.len();
             chosen.extend(row);
             if chosen.len() - start > problem.per_row() {
-                chosen[start..].sort_unstable_by(by_order);
+                chosen[start..].select_nth_unstable_by(problem.per_row() - 1, by_order);
                 chosen.truncate(start + problem.per_row());
             }
         }

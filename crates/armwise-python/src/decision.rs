@@ -1,0 +1,179 @@
+//! A decision, with the rows that were chosen.
+//!
+//! The decision to know: the library's decision knows ids, not rows, since rows mean nothing a week later; here the
+//! rows of the call that made it are kept beside it, for the caller who still has the table.
+
+use armwise::{ChosenArm, Reward};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::{
+    exceptions::{PyKeyError, PyValueError},
+    prelude::*,
+    types::{PyDict, PyList, PyTuple},
+};
+
+use crate::{
+    errors::bad_json,
+    given::{floats, reward_of},
+    oracle::{missing, numbers, prices, status},
+};
+
+/// What was chosen in a round.
+#[pyclass(frozen)]
+pub(crate) struct Decision {
+    pub(crate) inner: armwise::Decision,
+    pub(crate) rows: Vec<usize>,
+}
+
+impl Decision {
+    fn numbers<'py>(&self, py: Python<'py>, value: impl Fn(&ChosenArm) -> f64) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_iter(py, self.inner.arms.iter().map(value))
+    }
+
+    /// The rewards that Python gives: one per chosen arm, or by id, or by (id, block).
+    pub(crate) fn rewards(&self, given: &Bound<'_, PyAny>) -> PyResult<Vec<Reward>> {
+        if let Ok(by_id) = given.cast::<PyDict>() {
+            return by_id.iter().map(|(key, reward)| self.reward(&key, reward.extract()?)).collect();
+        }
+        let values = floats(given, "rewards")?;
+        let arms = &self.inner.arms;
+        if values.len() != arms.len() {
+            let text = format!(
+                "rewards: expected {} (one per chosen arm, in the order of the decision), found {}; give a dictionary for a part of them",
+                arms.len(),
+                values.len()
+            );
+            return Err(PyValueError::new_err(text));
+        }
+        let mut values = values.into_iter();
+        Ok(self.inner.rewards(|_| values.next().expect("as many as arms")))
+    }
+
+    fn reward(&self, key: &Bound<'_, PyAny>, reward: f64) -> PyResult<Reward> {
+        let unknown = || PyKeyError::new_err(format!("arm {key} was not chosen in round {}", self.inner.round.t));
+        if let Ok(pair) = key.cast::<PyTuple>() {
+            let (id, block) = (pair.get_item(0)?, pair.get_item(1)?.extract().map_err(|_| unknown())?);
+            return reward_of(&id, block, reward).ok_or_else(unknown);
+        }
+        let mut named = reward_of(key, 0, reward).ok_or_else(unknown)?;
+        let same = |arm: &&ChosenArm| arm.id == named.id && (named.name.is_none() || arm.name == named.name);
+        let mut blocks = self.inner.arms.iter().filter(same).map(|arm| arm.block);
+        let block = blocks.next().ok_or_else(unknown)?;
+        if blocks.any(|other| other != block) {
+            return Err(PyValueError::new_err(format!("arm {key} was chosen in several blocks; give (id, block)")));
+        }
+        named.block = block;
+        Ok(named)
+    }
+}
+
+#[pymethods]
+impl Decision {
+    fn __len__(&self) -> usize {
+        self.inner.arms.len()
+    }
+
+    #[getter]
+    fn t(&self) -> u64 {
+        self.inner.round.t
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.round.seed
+    }
+
+    /// Names as a list; ids as int64, or as uint64 where one is too large for that.
+    #[getter]
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let arms = &self.inner.arms;
+        if arms.iter().any(|arm| arm.name.is_some()) {
+            let names = arms.iter().map(|arm| arm.name.as_deref().unwrap_or_default());
+            return Ok(PyList::new(py, names.collect::<Vec<_>>())?.into_any());
+        }
+        let signed: Result<Vec<i64>, _> = arms.iter().map(|arm| i64::try_from(arm.id)).collect();
+        Ok(match signed {
+            Ok(ids) => PyArray1::from_vec(py, ids).into_any(),
+            Err(_) => PyArray1::from_iter(py, arms.iter().map(|arm| arm.id)).into_any(),
+        })
+    }
+
+    #[getter]
+    fn rows<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        numbers(py, self.rows.iter().copied())
+    }
+
+    #[getter]
+    fn blocks<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        PyArray1::from_iter(py, self.inner.arms.iter().map(|arm| i64::from(arm.block)))
+    }
+
+    #[getter]
+    fn scores<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.numbers(py, |arm| arm.score)
+    }
+
+    #[getter]
+    fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.numbers(py, |arm| arm.mean)
+    }
+
+    #[getter]
+    fn widths<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.numbers(py, |arm| arm.width)
+    }
+
+    /// NaN where the policy makes no draw of its own for an arm.
+    #[getter]
+    fn draws<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.numbers(py, |arm| arm.draw.unwrap_or(f64::NAN))
+    }
+
+    #[getter]
+    fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let arms = &self.inner.arms;
+        let dim = arms.first().map_or(0, |arm| arm.features.len());
+        PyArray1::from_iter(py, arms.iter().flat_map(|arm| arm.features.iter().copied())).reshape([arms.len(), dim])
+    }
+
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.inner.objective
+    }
+
+    #[getter]
+    fn bound(&self) -> f64 {
+        self.inner.upper_bound
+    }
+
+    #[getter]
+    fn status(&self) -> &'static str {
+        status(self.inner.quality)
+    }
+
+    #[getter]
+    fn prices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        prices(py, &self.inner.prices)
+    }
+
+    #[getter]
+    fn missing<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        missing(py, &self.inner.missing)
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        serde_json::to_string(&self.inner).map_err(bad_json)
+    }
+
+    /// A decision read from JSON; the rows are those given, or unknown.
+    #[staticmethod]
+    fn from_json(text: &str, rows: Option<Vec<i64>>) -> PyResult<Self> {
+        let inner: armwise::Decision = serde_json::from_str(text).map_err(bad_json)?;
+        let rows = rows.unwrap_or_else(|| vec![-1; inner.arms.len()]);
+        let row = |row: i64| usize::try_from(row).unwrap_or(usize::MAX);
+        Ok(Self { rows: rows.into_iter().map(row).collect(), inner })
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.inner == other.inner && self.rows == other.rows
+    }
+}

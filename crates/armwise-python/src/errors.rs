@@ -1,0 +1,70 @@
+//! Errors of the library as Python exceptions of the right kind.
+//!
+//! The decision to know: what is wrong with values is a `ValueError` (with `row` and `column` as attributes where there
+//! are such), what is asked for and not there is a `KeyError`, and the message is always the library's own.
+
+use armwise::Error;
+use pyo3::{
+    create_exception,
+    exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError},
+    prelude::*,
+};
+
+create_exception!(armwise, InfeasibleError, PyValueError, "No super arm satisfies the constraint.");
+
+/// The exception for an error.
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Infeasible(reason) => {
+            let exception = InfeasibleError::new_err(text);
+            let reason = serde_json::to_string(reason).unwrap_or_default();
+            attach(py, exception, &[("reason", reason)])
+        }
+        Error::FeatureNotFinite { row, column, .. } | Error::FeatureTooLarge { row, column, .. } => {
+            attach(py, PyValueError::new_err(text), &[("row", *row), ("column", *column)])
+        }
+        Error::ScoreNotFinite { row, block, .. } | Error::ScoreOverflow { row, block, .. } => {
+            attach(py, PyValueError::new_err(text), &[("row", *row), ("block", *block)])
+        }
+        Error::UnknownArm { .. }
+        | Error::NoReward { .. }
+        | Error::UnknownBlock { .. }
+        | Error::UnknownColumn { .. } => PyKeyError::new_err(text),
+        Error::TimeLimit { .. } => PyTimeoutError::new_err(text),
+        Error::Solver(_) | Error::Cancelled | Error::FeatureMissing(_) | Error::NotPositiveDefinite { .. } => {
+            PyRuntimeError::new_err(text)
+        }
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception for an error of the lab.
+pub(crate) fn raise_lab(py: Python<'_>, error: &armwise_lab::Error) -> PyErr {
+    use armwise_lab::Error as Lab;
+    let text = error.to_string();
+    match error {
+        Lab::Armwise(error) => raise(py, error),
+        Lab::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+        Lab::Io { .. } => PyOSError::new_err(text),
+        Lab::Numerical { .. } => PyRuntimeError::new_err(text),
+        _ => PyValueError::new_err(text),
+    }
+}
+
+/// The exception for text that is not the JSON it should be.
+pub(crate) fn bad_json(error: serde_json::Error) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn attach<'py, V>(py: Python<'py>, exception: PyErr, facts: &[(&str, V)]) -> PyErr
+where
+    V: Clone + IntoPyObject<'py>,
+{
+    for (name, value) in facts {
+        if let Err(error) = exception.value(py).setattr(*name, value.clone()) {
+            return error;
+        }
+    }
+    exception
+}

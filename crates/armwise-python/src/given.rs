@@ -1,0 +1,163 @@
+//! The arms of a round as Python gives them: arrays that are borrowed, never copied.
+//!
+//! The decision to know: [`Given`] holds the Python objects and [`Lent`] the plain slices, so that the latter can go
+//! where the interpreter's lock is not held.
+
+use armwise::{Arms, Column, Error, Features, id_of};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::{exceptions::PyTypeError, intern, prelude::*};
+
+use crate::errors::raise;
+
+/// Names of arms, hashed once.
+#[pyclass(frozen)]
+pub(crate) struct Names {
+    pub(crate) names: armwise::Names,
+}
+
+#[pymethods]
+impl Names {
+    #[new]
+    fn new(py: Python<'_>, names: Vec<String>) -> PyResult<Self> {
+        let names = py.detach(|| armwise::Names::new(names)).map_err(|error| raise(py, &error))?;
+        Ok(Self { names })
+    }
+
+    fn __len__(&self) -> usize {
+        self.names.ids().len()
+    }
+}
+
+/// Row-major features, f32 or f64.
+#[derive(FromPyObject)]
+pub(crate) enum Matrix<'py> {
+    F64(PyReadonlyArray2<'py, f64>),
+    F32(PyReadonlyArray2<'py, f32>),
+}
+
+impl Matrix<'_> {
+    /// The values and the number of columns.
+    pub(crate) fn lend(&self) -> PyResult<(Features<'_>, usize)> {
+        let apart = |error| PyTypeError::new_err(format!("features must be a C-contiguous array: {error}"));
+        Ok(match self {
+            Self::F64(x) => (Features::F64(x.as_slice().map_err(apart)?), x.shape()[1]),
+            Self::F32(x) => (Features::F32(x.as_slice().map_err(apart)?), x.shape()[1]),
+        })
+    }
+}
+
+/// What makes rows stable.
+#[derive(FromPyObject)]
+pub(crate) enum Ids<'py> {
+    Ids(PyReadonlyArray1<'py, u64>),
+    Names(Py<Names>),
+}
+
+/// The arms of a round as they come from Python.
+pub(crate) struct Given<'py> {
+    pub(crate) x: Matrix<'py>,
+    pub(crate) ids: Option<Ids<'py>>,
+    pub(crate) eligible: Option<PyReadonlyArrayDyn<'py, bool>>,
+    pub(crate) columns: Vec<(String, PyReadonlyArrayDyn<'py, f64>)>,
+}
+
+/// The same as plain slices.
+pub(crate) struct Lent<'a> {
+    features: Features<'a>,
+    dim: usize,
+    keys: Keys<'a>,
+    eligible: Option<&'a [bool]>,
+    columns: Vec<Column<'a>>,
+}
+
+enum Keys<'a> {
+    Rows,
+    Ids(&'a [u64]),
+    Names(&'a armwise::Names),
+}
+
+impl Given<'_> {
+    pub(crate) fn lend(&self) -> PyResult<Lent<'_>> {
+        let (features, dim) = self.x.lend()?;
+        let apart = |what: &str| PyTypeError::new_err(format!("{what} must be a C-contiguous array"));
+        let keys = match &self.ids {
+            None => Keys::Rows,
+            Some(Ids::Ids(ids)) => Keys::Ids(ids.as_slice().map_err(|_| apart("ids"))?),
+            Some(Ids::Names(names)) => Keys::Names(&names.get().names),
+        };
+        let eligible = self.eligible.as_ref().map(|mask| mask.as_slice().map_err(|_| apart("eligible"))).transpose()?;
+        let column = |(name, values): &'_ (String, PyReadonlyArrayDyn<'_, f64>)| -> PyResult<()> {
+            values.as_slice().map(|_| ()).map_err(|_| apart(name))
+        };
+        self.columns.iter().try_for_each(column)?;
+        let columns = self.columns.iter();
+        let columns = columns.filter_map(|(name, values)| Some(Column { name, values: values.as_slice().ok()? }));
+        Ok(Lent { features, dim, keys, eligible, columns: columns.collect() })
+    }
+}
+
+impl Lent<'_> {
+    /// The library's view; here ids are checked for duplicates.
+    pub(crate) fn arms(&self) -> Result<Arms<'_>, Error> {
+        let mut arms = Arms::new(self.features, self.dim)?;
+        arms = match self.keys {
+            Keys::Rows => arms,
+            Keys::Ids(ids) => arms.with_ids(ids)?,
+            Keys::Names(names) => arms.with_names(names)?,
+        };
+        if let Some(eligible) = self.eligible {
+            arms = arms.with_eligible(eligible)?;
+        }
+        arms.with_columns(&self.columns)
+    }
+
+    /// The rows of the chosen arms, which decisions do not keep.
+    pub(crate) fn rows(&self, decision: &armwise::Decision) -> Vec<usize> {
+        let ids = match self.keys {
+            Keys::Rows => return decision.arms.iter().map(|arm| arm.id as usize).collect(),
+            Keys::Ids(ids) => ids,
+            Keys::Names(names) => names.ids(),
+        };
+        let mut rows = vec![usize::MAX; decision.arms.len()];
+        let mut places: Vec<(u64, usize)> = decision.arms.iter().map(|arm| arm.id).zip(0..).collect();
+        places.sort_unstable();
+        // Few rows are chosen: a table of bits tells most of the others at the cost of one look.
+        let bits = (16 * places.len().max(4)).next_power_of_two();
+        let slot = |id: u64| (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (bits - 1);
+        let mut seen = vec![false; bits];
+        for &(id, _) in &places {
+            seen[slot(id)] = true;
+        }
+        for (row, &id) in ids.iter().enumerate().filter(|(_, id)| seen[slot(**id)]) {
+            let first = places.partition_point(|&(other, _)| other < id);
+            for &(_, place) in places[first..].iter().take_while(|&&(other, _)| other == id) {
+                let same = match self.keys {
+                    Keys::Names(names) => decision.arms[place].name.as_deref() == Some(&names.names()[row]),
+                    _ => true,
+                };
+                if same {
+                    rows[place] = row;
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// Numbers out of anything that numpy takes for a vector.
+pub(crate) fn floats(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
+    let py = values.py();
+    let array = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "ascontiguousarray"), (values, "float64"))?;
+    let array: PyReadonlyArray1<'_, f64> =
+        array.extract().map_err(|_| PyTypeError::new_err(format!("{what} must be one number per element")))?;
+    Ok(array.as_slice()?.to_vec())
+}
+
+/// The id of an arm by name, or by number.
+pub(crate) fn reward_of(key: &Bound<'_, PyAny>, block: u32, reward: f64) -> Option<armwise::Reward> {
+    if let Ok(name) = key.extract::<String>() {
+        return Some(armwise::Reward { id: id_of(&name), name: Some(name), block, reward });
+    }
+    let id = key.extract::<u64>().ok()?;
+    Some(armwise::Reward { id, name: None, block, reward })
+}

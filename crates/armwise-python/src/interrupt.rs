@@ -1,0 +1,42 @@
+//! Long work that Ctrl-C can stop.
+//!
+//! The decision to know: the work runs on a thread of its own while this one looks for signals; when one has come,
+//! the work is told by a flag and waited for.
+
+use std::{
+    panic::resume_unwind,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{RecvTimeoutError, channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use pyo3::prelude::*;
+
+/// Does the work without the interpreter's lock; `stop` becomes true on Ctrl-C, and the exception is given then.
+pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> R + Send) -> PyResult<R> {
+    let stop = AtomicBool::new(false);
+    py.detach(|| {
+        thread::scope(|scope| {
+            let (done, finished) = channel::<()>();
+            let worker = scope.spawn(|| {
+                let result = work(&stop);
+                drop(done);
+                result
+            });
+            let mut signal = Ok(());
+            while finished.recv_timeout(Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
+                if signal.is_ok() {
+                    #[expect(clippy::redundant_closure_for_method_calls, reason = "the method is of one lifetime only")]
+                    let come = Python::attach(|py| py.check_signals());
+                    signal = come;
+                    stop.store(signal.is_err(), Ordering::Relaxed);
+                }
+            }
+            let result = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            signal.map(|()| result)
+        })
+    })
+}

@@ -1,0 +1,288 @@
+//! The learner behind a Python policy.
+//!
+//! The decision to know: the learner lives in an `Arc`. A choice takes a reference and holds no lock, so any number of
+//! threads choose at once and a callable may do what it likes; learning copies the learner only if a choice is under
+//! way, which then goes on with what it began with.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use armwise::{Decision as Chosen, Error, Features, Learner as Core, Model, Observation, Reward, Round};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArrayDyn};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+use crate::{
+    decision::Decision,
+    errors::raise,
+    given::{Given, Ids, Matrix},
+    oracle::{AnyOracle, name_of, ties_of},
+    own,
+    policy::AnyPolicy,
+};
+
+/// A policy with what it has learned.
+#[pyclass(frozen)]
+pub(crate) struct Learner {
+    inner: Mutex<Arc<Core<AnyPolicy>>>,
+}
+
+impl Learner {
+    fn of(core: Core<AnyPolicy>) -> Self {
+        Self { inner: Mutex::new(Arc::new(core)) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<Core<AnyPolicy>>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Arc<Core<AnyPolicy>> {
+        Arc::clone(&self.lock())
+    }
+
+    fn change(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut Core<AnyPolicy>) -> Result<(), Error> + Send,
+    ) -> PyResult<()> {
+        py.detach(|| change(Arc::make_mut(&mut self.lock()))).map_err(|error| raise(py, &error))
+    }
+
+    fn book(
+        &self,
+        decision: &Bound<'_, Decision>,
+        rewards: &Bound<'_, PyAny>,
+        change: impl FnOnce(&mut Core<AnyPolicy>, &Chosen, &[Reward]) -> Result<(), Error> + Send,
+    ) -> PyResult<()> {
+        let py = decision.py();
+        let decision = decision.get();
+        let rewards = decision.rewards(rewards)?;
+        self.change(py, |core| change(core, &decision.inner, &rewards))
+    }
+}
+
+#[pymethods]
+impl Learner {
+    #[new]
+    fn new(py: Python<'_>, policy: &str, dim: usize, blocks: usize, ties: &str, gamma: f64) -> PyResult<Self> {
+        let (policy, ties) = (AnyPolicy::from_json(policy)?, ties_of(ties)?);
+        let model = Model::new(dim, blocks).and_then(|model| model.with_gamma(gamma));
+        let core = model.and_then(|model| Core::with_model(policy, model)).map_err(|error| raise(py, &error))?;
+        Ok(Self::of(core.with_ties(ties)))
+    }
+
+    /// Goes on with other parameters and all that was learned.
+    fn with_policy(&self, py: Python<'_>, policy: &str, ties: &str) -> PyResult<Self> {
+        let (policy, ties) = (AnyPolicy::from_json(policy)?, ties_of(ties)?);
+        let core = Core::clone(&self.now()).with_policy(policy).map_err(|error| raise(py, &error))?;
+        Ok(Self::of(core.with_ties(ties)))
+    }
+
+    fn copy(&self) -> Self {
+        Self::of(Core::clone(&self.now()))
+    }
+
+    #[getter]
+    fn policy(&self) -> PyResult<String> {
+        self.now().policy().to_json()
+    }
+
+    #[getter]
+    fn ties(&self) -> &'static str {
+        name_of(self.now().ties())
+    }
+
+    #[getter]
+    fn dim(&self) -> usize {
+        self.now().model().dim()
+    }
+
+    #[getter]
+    fn blocks(&self) -> usize {
+        self.now().model().blocks().len()
+    }
+
+    #[getter]
+    fn gamma(&self) -> f64 {
+        self.now().model().gamma()
+    }
+
+    #[getter]
+    fn newest(&self) -> u64 {
+        self.now().model().t()
+    }
+
+    /// How many rewards each block has learned.
+    #[getter]
+    fn counts(&self) -> Vec<u64> {
+        self.now().model().blocks().iter().map(armwise::Block::count).collect()
+    }
+
+    fn choose<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        t: u64,
+        x: Matrix<'py>,
+        ids: Option<Ids<'py>>,
+        eligible: Option<PyReadonlyArrayDyn<'py, bool>>,
+        columns: Vec<(String, PyReadonlyArrayDyn<'py, f64>)>,
+        constraint: &Bound<'py, PyAny>,
+        own: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Decision> {
+        let given = Given { x, ids, eligible, columns };
+        let lent = given.lend()?;
+        let (round, core) = (Round::new(seed, t), self.now());
+        let oracle = AnyOracle::new(constraint)?;
+        if let Some(policy) = own {
+            return own::choose(py, &core, round, &lent, &oracle, policy);
+        }
+        let (inner, rows) = oracle.with(py, |oracle| {
+            let decision = core.choose(round, &lent.arms()?, oracle)?;
+            let rows = lent.rows(&decision);
+            Ok((decision, rows))
+        })?;
+        Ok(Decision { inner, rows })
+    }
+
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        t: u64,
+        x: Matrix<'py>,
+        ids: Option<Ids<'py>>,
+        own: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let given = Given { x, ids, eligible: None, columns: Vec::new() };
+        let lent = given.lend()?;
+        let (round, core) = (Round::new(seed, t), self.now());
+        let scores = match own {
+            Some(policy) => own::scores(py, &core, round, &lent, policy)?,
+            None => py.detach(|| core.scores(round, &lent.arms()?)).map_err(|error| raise(py, &error))?,
+        };
+        let blocks = core.model().blocks().len();
+        let rows = scores.len() / blocks;
+        PyArray1::from_vec(py, scores).reshape([rows, blocks])
+    }
+
+    fn learn(&self, decision: &Bound<'_, Decision>, rewards: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.book(decision, rewards, Core::learn)
+    }
+
+    fn correct(&self, decision: &Bound<'_, Decision>, rewards: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.book(decision, rewards, Core::correct)
+    }
+
+    fn unlearn(&self, decision: &Bound<'_, Decision>, rewards: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.book(decision, rewards, Core::unlearn)
+    }
+
+    /// Observations of round `t`. A weight w is an observation of sqrt(w) x with sqrt(w) r: it adds w x x' and w r x.
+    fn observe<'py>(
+        &self,
+        py: Python<'py>,
+        t: u64,
+        x: Matrix<'py>,
+        rewards: PyReadonlyArray1<'py, f64>,
+        blocks: Option<Vec<u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+    ) -> PyResult<()> {
+        let (features, dim) = x.lend()?;
+        let rewards = rewards.as_slice()?;
+        let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
+        let rows = match features {
+            Features::F32(x) => x.len(),
+            Features::F64(x) => x.len(),
+        } / dim.max(1);
+        let counts = [Some(rewards.len()), blocks.as_ref().map(Vec::len), weights.map(<[f64]>::len)];
+        for (what, found) in ["rewards", "blocks", "sample_weight"].iter().zip(counts) {
+            if let Some(found) = found.filter(|&found| found != rows) {
+                return Err(PyValueError::new_err(format!("{what}: expected {rows}, found {found}")));
+            }
+        }
+        if let Some((row, weight)) =
+            weights.into_iter().flatten().enumerate().find(|(_, w)| !(w.is_finite() && **w >= 0.0))
+        {
+            let text = format!("sample_weight at row {row} is {weight}: must be a finite number of at least 0");
+            return Err(PyValueError::new_err(text));
+        }
+        self.change(py, |core| {
+            let mut values: Vec<f64> = match features {
+                Features::F32(x) => x.iter().map(|&x| f64::from(x)).collect(),
+                Features::F64(x) => x.to_vec(),
+            };
+            let mut rewards = rewards.to_vec();
+            for ((x, reward), weight) in
+                values.chunks_exact_mut(dim).zip(&mut rewards).zip(weights.into_iter().flatten())
+            {
+                let root = weight.sqrt();
+                for x in x {
+                    *x *= root;
+                }
+                *reward *= root;
+            }
+            let block = |row: usize| blocks.as_ref().map_or(0, |blocks| blocks[row]);
+            let seen: Vec<Observation<'_>> = values
+                .chunks_exact(dim)
+                .zip(&rewards)
+                .enumerate()
+                .map(|(row, (x, &reward))| Observation { t, block: block(row), x, reward })
+                .collect();
+            core.observe(&seen)
+        })
+    }
+
+    fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
+        let other = other.get().now();
+        self.change(py, |core| core.merge(&other))
+    }
+
+    fn forget(&self, py: Python<'_>, factor: f64) -> PyResult<()> {
+        self.change(py, |core| core.forget(factor))
+    }
+
+    fn close_before(&self, py: Python<'_>, t: u64) -> PyResult<()> {
+        self.change(py, |core| {
+            core.close_before(t);
+            Ok(())
+        })
+    }
+
+    /// theta_hat of all blocks, one row each.
+    fn theta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.per_block(py, |posterior| posterior.theta_hat().to_vec())
+    }
+
+    /// The standard errors of theta_hat for noise of standard deviation 1.
+    fn stderr<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        self.per_block(py, |posterior| posterior.standard_errors(1.0))
+    }
+
+    fn to_json(&self, py: Python<'_>, seed: u64, t: u64) -> PyResult<String> {
+        let core = self.now();
+        py.detach(|| core.to_json_with(Some(Round::new(seed, t)))).map_err(|error| raise(py, &error))
+    }
+
+    /// The learner, and the seed and round to go on with where the file has them.
+    #[staticmethod]
+    fn from_json(py: Python<'_>, text: &str) -> PyResult<(Self, Option<(u64, u64)>)> {
+        let read = py.detach(|| Core::from_json_with(text));
+        let (core, next) = read.map_err(|error| raise(py, &error))?;
+        Ok((Self::of(core), next.map(|next| (next.seed, next.t))))
+    }
+}
+
+impl Learner {
+    fn per_block<'py>(
+        &self,
+        py: Python<'py>,
+        values: impl Fn(&armwise::Posterior) -> Vec<f64> + Send,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let core = self.now();
+        let (dim, blocks) = (core.model().dim(), core.model().blocks().len());
+        let made = py.detach(|| -> Result<Vec<f64>, Error> {
+            let posteriors = (0..blocks as u32).map(|block| core.posterior(block)).collect::<Result<Vec<_>, _>>()?;
+            Ok(posteriors.iter().flat_map(values).collect())
+        });
+        PyArray1::from_vec(py, made.map_err(|error| raise(py, &error))?).reshape([blocks, dim])
+    }
+}

@@ -1,0 +1,37 @@
+//! The native half of the Python package `armwise`: it converts types and errors, and calls the library.
+//!
+//! The decision to know: everything a user sees (classes, defaults, docstrings) is written in Python, in
+//! `python/armwise/`; the classes here are private to it. Every call that computes gives up the interpreter's lock
+//! first, and no lock of our own is ever held while Python code runs.
+
+mod bridge;
+mod decision;
+mod errors;
+mod given;
+mod interrupt;
+mod lab;
+mod learner;
+mod oracle;
+mod own;
+mod policy;
+mod table;
+
+use pyo3::prelude::*;
+
+/// The module `armwise._armwise`.
+#[pymodule]
+fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("InfeasibleError", module.py().get_type::<errors::InfeasibleError>())?;
+    module.add_class::<decision::Decision>()?;
+    module.add_class::<given::Names>()?;
+    module.add_class::<lab::Problem>()?;
+    module.add_class::<learner::Learner>()?;
+    module.add_class::<own::Context>()?;
+    module.add_function(wrap_pyfunction!(oracle::solve, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::check_algorithm, module)?)?;
+    module.add_function(wrap_pyfunction!(table::export, module)?)?;
+    module.add_function(wrap_pyfunction!(table::read_table, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::mean, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+"""armwise chooses the best set of arms under constraints, sees a reward for each chosen arm, and learns.
+
+The algorithms are those of Takemura and Ito, "An Arm-Wise Randomization Approach to Combinatorial Linear
+Semi-Bandits". A policy chooses, the world pays, the policy learns:
+
+>>> import armwise as aw, numpy as np
+>>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])    # four customers, two features each
+>>> policy = aw.ArmWiseTS(lam=1.0, v=0.1, seed=42)
+>>> for week in range(10):
+...     d = policy.choose(X, k=2)                                     # two of them get the promotion
+...     policy.learn(d, X[d.rows, 1])                                 # the second feature makes a customer buy
+>>> sorted(policy.choose(X, k=2).ids.tolist())
+[2, 3]
+
+Names are those of the paper, of the TOML and of the JSON files; only `lambda`, a keyword of Python, is `lam` here.
+The same seed, arms and rewards give the same bits as in Rust, whatever the number of threads and the order of rows.
+"""
+
+from . import lab
+from ._armwise import Context, InfeasibleError, __version__
+from .constraints import (
+    Assignment,
+    Budget,
+    Constraint,
+    Explicit,
+    Group,
+    Linear,
+    LinearRow,
+    Quota,
+    Quotas,
+    Term,
+    TopK,
+)
+from .decision import Decision
+from .policies import (
+    C2UCB,
+    PC2UCB,
+    ArmWiseTS,
+    CombLinTS,
+    CombLinUCB,
+    Greedy,
+    Random,
+    RoundWiseTS,
+    load,
+)
+from .policy import Policy, Theory
+from .solving import Selection, solve
+
+__all__ = [
+    "C2UCB",
+    "PC2UCB",
+    "ArmWiseTS",
+    "Assignment",
+    "Budget",
+    "CombLinTS",
+    "CombLinUCB",
+    "Constraint",
+    "Context",
+    "Decision",
+    "Explicit",
+    "Greedy",
+    "Group",
+    "InfeasibleError",
+    "Linear",
+    "LinearRow",
+    "Policy",
+    "Quota",
+    "Quotas",
+    "Random",
+    "RoundWiseTS",
+    "Selection",
+    "Term",
+    "Theory",
+    "TopK",
+    "__version__",
+    "lab",
+    "load",
+    "solve",
+]

@@ -1,0 +1,251 @@
+"""What may be chosen together, as data: the same names in Python, TOML and JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+OnInfeasible = Literal["error", "fill"]
+#: An arm by id or name; in a block other than 0, with the block: `(id, block)`.
+Member = int | str | tuple[int | str, int]
+#: A function of your own: scores (N,) or (N, M) in; rows out, or (rows, blocks).
+Oracle = Callable[[NDArray[np.float64]], Any]
+
+
+def _member(arm: Any) -> Any:
+    if isinstance(arm, str):
+        return arm
+    if isinstance(arm, Sequence):
+        key, block = arm
+        return {"name" if isinstance(key, str) else "id": _plain(key), "block": int(block)}
+    return _plain(arm)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; fields that are None are left out."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        pairs = ((item.name, getattr(value, item.name)) for item in dataclasses.fields(value))
+        return {name: _plain(inner) for name, inner in pairs if inner is not None}
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "none"
+    return value
+
+
+class Constraint:
+    """A set of super arms described as data.
+
+    >>> import armwise as aw
+    >>> aw.TopK(3).to_json()
+    '{"kind": "top-k", "k": 3, "at_most": false, "on_infeasible": "error"}'
+    """
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> str:
+        """The constraint as JSON, as Rust and the command line read it."""
+        return json.dumps({"kind": self.kind} | _plain(self))
+
+    def columns(self) -> list[str]:
+        """The columns that it refers to by name."""
+        return []
+
+
+@dataclass(frozen=True)
+class TopK(Constraint):
+    """Exactly k arms, or at most k arms with positive scores.
+
+    >>> import armwise as aw
+    >>> aw.solve([0.3, 0.9, -0.1], aw.TopK(2)).rows
+    array([1, 0])
+    >>> aw.solve([0.3, 0.9, -0.1], aw.TopK(3, at_most=True)).rows
+    array([1, 0])
+    """
+
+    kind: ClassVar[str] = "top-k"
+    k: int
+    at_most: bool = False
+    on_infeasible: OnInfeasible = "error"
+
+
+@dataclass(frozen=True)
+class Quota:
+    """From `min` to `max` customers of a promotion; what is left out is no limit."""
+
+    min: int | None = None
+    max: int | None = None
+
+
+@dataclass(frozen=True)
+class Assignment(Constraint):
+    """So many customers for each promotion, and at most `per_row` promotions for each customer.
+
+    `quotas` is one number (or `Quota`) for all promotions, or a list of one each.
+
+    >>> import armwise as aw
+    >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))
+    >>> best.rows, best.blocks, best.objective
+    (array([1, 0]), array([0, 1]), 1.5)
+    """
+
+    kind: ClassVar[str] = "assignment"
+    quotas: int | Quota | Sequence[int | Quota]
+    per_row: int = 1
+    on_infeasible: OnInfeasible = "error"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The arms whose column has a value (or one of several), and how many of them may be chosen.
+
+    Without a value, every value of the column makes a group of its own with these limits.
+    """
+
+    column: str
+    value: float | Sequence[float] | None = None
+    min: int | None = None
+    max: int | None = None
+    exactly: int | None = None
+
+
+@dataclass(frozen=True)
+class Quotas(Constraint):
+    """At least, at most or exactly so many arms per group and in total; groups are nested or disjoint.
+
+    >>> import armwise as aw
+    >>> constraint = aw.Quotas(k=3, groups=[aw.Group("region", value=2, min=1)])
+    >>> aw.solve([0.5, 0.4, 0.3, -0.1], constraint, columns={"region": [1, 1, 1, 2]}).rows
+    array([0, 1, 3])
+    """
+
+    kind: ClassVar[str] = "quotas"
+    k: int | None = None
+    min: int = 0
+    groups: Sequence[Group] = field(default_factory=list)
+    on_infeasible: OnInfeasible = "error"
+
+    def columns(self) -> list[str]:
+        return sorted({group.column for group in self.groups} - {"block"})
+
+
+@dataclass(frozen=True)
+class Budget(Constraint):
+    """Arms whose costs stay within a budget in total, within one per block, or both.
+
+    >>> import armwise as aw
+    >>> constraint = aw.Budget(cost="price", budget=5, k=2)
+    >>> aw.solve([0.9, 0.5, 0.6, 0.1], constraint, columns={"price": [3, 2, 2, 1]}).rows
+    array([0, 2])
+    """
+
+    kind: ClassVar[str] = "budget"
+    cost: str
+    budget: float | None = None
+    budgets: Sequence[float] | None = None
+    k: int | None = None
+    per_row: int | None = None
+
+    def columns(self) -> list[str]:
+        return [self.cost]
+
+
+@dataclass(frozen=True)
+class Term:
+    """The coefficient of one arm in a linear row."""
+
+    arm: Member
+    coefficient: float
+
+
+@dataclass(frozen=True)
+class LinearRow:
+    """The coefficients of the chosen arms add up, between `lo` and `hi`."""
+
+    name: str | None = None
+    lo: float | None = None
+    hi: float | None = None
+    column: str | None = None
+    every: float = 0.0
+    terms: Sequence[Term] = field(default_factory=list)
+    block: int | None = None
+    per_row: bool = False
+
+
+@dataclass(frozen=True)
+class Linear(Constraint):
+    """Arbitrary linear rows, by a general solver; for what no other constraint covers. Ctrl-C stops it.
+
+    >>> import armwise as aw
+    >>> rows = [aw.LinearRow(every=1, hi=2), aw.LinearRow(terms=[aw.Term(0, 1), aw.Term(1, 1)], hi=1)]
+    >>> aw.solve([0.9, 0.8, 0.1], aw.Linear(rows)).rows
+    array([0, 2])
+    """
+
+    kind: ClassVar[str] = "linear"
+    rows: Sequence[LinearRow]
+    time_limit: float = 60.0
+
+    def columns(self) -> list[str]:
+        return sorted({row.column for row in self.rows if row.column is not None} - {"block"})
+
+    def to_json(self) -> str:
+        rows = []
+        for row in self.rows:
+            plain = _plain(dataclasses.replace(row, terms=[]))
+            plain["terms"] = [{"arm": _member(t.arm), "coefficient": float(t.coefficient)} for t in row.terms]
+            rows.append(plain)
+        return json.dumps({"kind": self.kind, "rows": rows, "time_limit": self.time_limit})
+
+
+@dataclass(frozen=True)
+class Explicit(Constraint):
+    """The best of a list of super arms, each a list of arms by id or name.
+
+    >>> import armwise as aw
+    >>> aw.solve([0.5, 0.1, 0.7], aw.Explicit([[0, 1], [2], [1, 2]])).rows
+    array([2, 1])
+    """
+
+    kind: ClassVar[str] = "explicit"
+    super_arms: Sequence[Sequence[Member]]
+
+    def to_json(self) -> str:
+        lists = [[_member(arm) for arm in super_arm] for super_arm in self.super_arms]
+        return json.dumps({"kind": self.kind, "super_arms": lists})
+
+
+@functools.lru_cache(maxsize=64)
+def _top_k(k: int) -> str:
+    return TopK(k).to_json()
+
+
+#: Everything that says what may be chosen together.
+AnyConstraint = Constraint | Mapping[str, Any] | Oracle
+
+
+def resolve(constraint: AnyConstraint | None, k: int | None) -> tuple[str | Oracle, list[str]]:
+    """What the native half takes, and the columns it needs."""
+    if (constraint is None) == (k is None):
+        raise TypeError("give either k or constraint")
+    if k is not None:
+        return _top_k(int(k)), []
+    if isinstance(constraint, Constraint):
+        return constraint.to_json(), constraint.columns()
+    if isinstance(constraint, Mapping):
+        return json.dumps(_plain(constraint)), []
+    if callable(constraint):
+        return constraint, []
+    raise TypeError(f"constraint must be a Constraint, a dictionary or a function, not {type(constraint).__name__}")

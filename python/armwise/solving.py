@@ -1,0 +1,69 @@
+"""The oracles alone: the best super arm for given scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _armwise
+from ._arms import column, keys
+from .constraints import AnyConstraint, resolve
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The answer of an oracle: by block, then by falling score."""
+
+    #: The chosen rows.
+    rows: NDArray[np.int64]
+    #: The block of each.
+    blocks: NDArray[np.int64]
+    #: The sum of their scores.
+    objective: float
+    #: No super arm has a larger sum than this.
+    bound: float
+    #: "optimal", or "gap" if a better super arm up to `bound` may exist.
+    status: str
+    #: What one more unit of a limit would be worth.
+    prices: dict[str, float]
+    #: Where `on_infeasible="fill"` fell short: (needed, chosen) by limit.
+    missing: dict[str, tuple[int, int]]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def solve(
+    scores: ArrayLike,
+    constraint: AnyConstraint | None = None,
+    *,
+    k: int | None = None,
+    ids: ArrayLike | None = None,
+    columns: Mapping[str, ArrayLike] | None = None,
+    ties: str = "by-id",
+    seed: int = 0,
+    t: int = 0,
+) -> Selection:
+    """The best super arm for scores of shape (N,) or (N, M); -inf marks an arm that may not be chosen.
+
+    `columns` holds what the constraint refers to by name; `ids` are needed where it names arms other than by row, and
+    decide between equal scores (with ties="random", a draw of this seed and t does).
+
+    >>> import armwise as aw
+    >>> best = aw.solve([0.2, 0.9, 0.4], k=2)
+    >>> best.rows, best.objective, best.status
+    (array([1, 2]), 1.3, 'optimal')
+    >>> aw.solve([0.2], k=2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    armwise.InfeasibleError: no super arm satisfies the constraint: exactly 2 arms are asked for, but only ...
+    """
+    values = np.ascontiguousarray(scores, dtype=np.float64)
+    if values.ndim not in (1, 2):
+        raise ValueError(f"scores must have 1 or 2 dimensions, found {values.ndim}")
+    oracle, _ = resolve(constraint, k)
+    attached = [(name, column(given, name)) for name, given in (columns or {}).items()]
+    return Selection(**_armwise.solve(values, oracle, keys(ids), attached, ties, seed, t))

@@ -1,0 +1,50 @@
+"""What several tests share. The tests run against the installed wheel, never against the sources."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armwise as aw
+
+ROOT = Path(__file__).parents[2]
+
+
+def every_policy(**common: object) -> list[aw.Policy]:
+    """One of each algorithm, with parameters that are not the defaults."""
+    return [
+        aw.Greedy(lam=0.7, **common),
+        aw.CombLinUCB(lambda2=0.5, sigma2=0.25, c=1.5, **common),
+        aw.CombLinTS(lambda2=0.5, sigma2=0.25, **common),
+        aw.C2UCB(lam=0.7, alpha=0.3, **common),
+        aw.PC2UCB(lam=0.7, alpha=0.3, c=0.9, **common),
+        aw.RoundWiseTS(lam=0.7, v=0.3, **common),
+        aw.ArmWiseTS(lam=0.7, v=0.3, **common),
+        aw.Random(lam=0.7, **common),
+    ]
+
+
+def trained(policy: aw.Policy, rounds: int = 3, n: int = 40, d: int = 5, k: int = 6) -> aw.Policy:
+    """The policy after some rounds."""
+    rng = np.random.default_rng(1)
+    for _ in range(rounds):
+        decision = policy.choose(rng.normal(size=(n, d)), k=k)
+        policy.learn(decision, rng.normal(size=k))
+    return policy
+
+
+def state(policy: aw.Policy) -> str:
+    """Everything that was learned, to the bit."""
+    return policy._ready().to_json(0, 0)
+
+
+@pytest.fixture(scope="session")
+def replay() -> Path:
+    """The Rust program that plays the scripted run."""
+    program = ROOT / "target" / "release" / "examples" / "replay"
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "armwise", "--example", "replay"]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return program

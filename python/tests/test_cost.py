@@ -1,0 +1,152 @@
+"""What Python costs beside Rust: time, memory, and threads that work at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armwise as aw
+
+ROOT = Path(__file__).parents[2]
+
+
+MEMORY = """
+import resource, tracemalloc
+import numpy as np, armwise as aw
+policy = aw.ArmWiseTS(seed=1)
+policy.learn(policy.choose(np.eye(51, dtype=np.float32), k=5), np.ones(5))
+X = np.ones((1_000_000, 51), dtype=np.float32)
+X[:, 0] = np.arange(1_000_000) % 97
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tracemalloc.start()
+policy.choose(X, k=100)
+traced = tracemalloc.get_traced_memory()[1]
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((after - before) * 1024 / X.nbytes, traced / X.nbytes)
+"""
+
+
+def test_features_are_not_copied() -> None:
+    """X itself and all that a choice needs stay under 1.3 times X, at 1e6 arms of 51 features in float32."""
+    printed = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True).stdout
+    more, traced = (float(number) for number in printed.split())
+    assert 1.0 + more < 1.3, f"peak memory grew by {more:.3f} of X"
+    assert traced < 0.05, f"Python's own allocations were {traced:.3f} of X"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_the_interpreter_is_free_while_a_choice_runs() -> None:
+    """A thread that only counts goes on counting while another chooses; with the lock held it would stand still."""
+    policy = aw.ArmWiseTS(seed=1)
+    x = np.random.default_rng(1).normal(size=(400_000, 51))
+    policy.choose(x[:100], k=5)
+    ticks, stop = [], threading.Event()
+
+    def count() -> None:
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    counter = threading.Thread(target=count)
+    counter.start()
+    start = time.perf_counter()
+    policy.choose(x, k=5)
+    end = time.perf_counter()
+    stop.set()
+    counter.join()
+    inside = [tick for tick in ticks if start < tick < end]
+    assert len(inside) > 5
+    assert max(np.diff([start, *inside, end])) < 0.5 * (end - start)
+
+
+TIMING = pytest.mark.skipif("ARMWISE_TIMING" not in os.environ, reason="needs an idle machine: set ARMWISE_TIMING")
+
+
+@TIMING
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_choosing_costs_at_most_a_tenth_more_than_in_rust(dtype: type, tmp_path: Path) -> None:
+    """20,000 arms of 51 features, calls of both sides interleaved, the same choices; the best tenth of 300 calls."""
+    build = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "armwise", "--example", "choose_beside"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-0.2, 0.2, size=(20_000, 51)).astype(dtype)
+    seen, rewards = rng.uniform(-0.2, 0.2, size=(500, 51)), rng.normal(size=500)
+    for name, values in (("x", x), ("seen", seen), ("rewards", rewards)):
+        values.astype(np.float64).tofile(tmp_path / name)
+    policy = aw.ArmWiseTS(v=0.1, seed=1).partial_fit(seen, rewards)
+    load = {
+        "n": 20_000, "d": 51, "storage": "f32" if dtype is np.float32 else "f64", "blocks": 1,
+        "threads": len(os.sched_getaffinity(0)), "algorithm": json.loads(policy._spec()),
+        **{name: str(tmp_path / name) for name in ("x", "seen", "rewards")},
+    }  # fmt: skip
+    program = ROOT / "target" / "release" / "examples" / "choose_beside"
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as rust:
+        assert rust.stdin is not None
+        assert rust.stdout is not None
+
+        def ask(what: dict) -> dict:
+            rust.stdin.write(json.dumps(what) + "\n")
+            rust.stdin.flush()
+            return json.loads(rust.stdout.readline())
+
+        ask({"load": load})
+        theirs, ours = [], []
+        for t in range(1, 311):
+            answer = ask({"choose": {"t": t, "constraint": {"kind": "top-k", "k": 200}}})
+            start = time.perf_counter()
+            decision = policy.choose(x, k=200, t=t)
+            ours.append(time.perf_counter() - start)
+            theirs.append(answer["seconds"])
+            assert [row for row, _ in answer["chosen"]] == decision.rows.tolist()
+        rust.stdin.close()
+    for place in (0.5, 0.1):
+        rust_ms, python_ms = (1e3 * float(np.quantile(times[10:], place)) for times in (theirs, ours))
+        ratio = python_ms / rust_ms
+        print(f"quantile {place}: rust {rust_ms:.3f} ms, python {python_ms:.3f} ms, ratio {ratio:.3f}")
+    assert ratio <= 1.1
+
+
+@TIMING
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+def test_two_threads_choose_more_than_one() -> None:
+    """1,000 arms are one task of the library, so that a single caller keeps one processor busy and two callers two."""
+    policy = aw.ArmWiseTS(seed=1)
+    x = np.random.default_rng(1).normal(size=(1_000, 151))
+    policy.choose(x, k=10)
+
+    def work() -> None:
+        for _ in range(200):
+            policy.choose(x, k=10, t=1)
+
+    def timed(count: int) -> float:
+        workers = [threading.Thread(target=work) for _ in range(count)]
+        start = time.perf_counter()
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return time.perf_counter() - start
+
+    timed(1)
+    gain = 2 * min(timed(1) for _ in range(5)) / min(timed(2) for _ in range(5))
+    print(f"two threads do {gain:.2f} times the work of one")
+    assert gain > 1.5
+
+
+def test_reading_a_table_needs_one_copy() -> None:
+    pa = pytest.importorskip("pyarrow")
+    columns = {f"f{j}": np.random.default_rng(j).normal(size=200_000).astype(np.float32) for j in range(20)}
+    table = pa.table(columns)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    aw.C2UCB().choose(table, k=5)
+    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert more < 2.0 * table.nbytes
