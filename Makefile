@@ -3,9 +3,9 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit doc quick exactness python bench tools
+.PHONY: test lint unit doc quick walk exactness python bench soak tools
 
-test: lint unit doc quick exactness python
+test: lint unit doc quick walk exactness python
 
 lint: tools
 	$(CARGO) fmt --all --check
@@ -25,6 +25,16 @@ doc:
 # The paper's evaluation in small.
 quick:
 	$(CARGO) run $(FLAGS) -- reproduce --quick --out target/quick-report
+
+# Eight weeks of a campaign on a made-up market, with the effects compared with the truth.
+walk:
+	$(CARGO) build $(FLAGS)
+	rm -rf target/walk && mkdir -p target/walk
+	examples/campaign.sh target/walk
+
+# Long versions of tests: 200 kills in place of 20.
+soak:
+	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) -p armwise-cli --test campaign kill_nine
 
 # Every oracle against solvers of other people, on small instances.
 exactness: .venv/ready

@@ -7,14 +7,16 @@
 #![allow(clippy::print_stdout, reason = "printing results is what a command is for")]
 
 mod bars;
+mod campaign;
 mod reproduce;
 mod simulate;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
-/// Combinatorial linear semi-bandits: the paper's evaluation, and studies of one's own.
+/// Combinatorial linear semi-bandits: campaigns on real tables, the paper's evaluation, and studies of one's own.
 #[derive(Parser)]
 #[command(name = "armwise", version, about)]
 struct Arguments {
@@ -24,6 +26,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Campaign(campaign::Command),
     /// Regenerate the paper's evaluation: figures, Table I, and a verdict per claim.
     ///
     /// Interrupting is safe: finished trials are kept in the folder .unfinished of the report's folder and the same
@@ -36,12 +40,23 @@ enum Command {
     /// a list of values makes a grid, the paired differences take the setting that was best on the same trials, which
     /// flatters larger grids.
     Simulate(simulate::Arguments),
+    /// Print completions for a shell.
+    #[command(after_help = "Example: armwise completions bash > ~/.local/share/bash-completion/completions/armwise")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
+        Command::Campaign(command) => return campaign::run(&command),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "armwise", &mut std::io::stdout());
+            Ok(())
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

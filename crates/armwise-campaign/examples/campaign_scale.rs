@@ -1,0 +1,85 @@
+//! Choosing from a large table, beside what it cannot do without: decoding the file, and the bare scoring kernel.
+//!
+//! ```text
+//! campaign_scale table FILE ROWS     writes a Parquet of ROWS customers with 51 numbers each
+//! campaign_scale decode FILE         the time to decode it
+//! campaign_scale kernel ROWS         the time to score ROWS customers for 10 promotions
+//! ```
+
+#![allow(clippy::print_stdout, reason = "an example prints what it measured")]
+
+use armwise::{Algorithm, ArmWiseTs, Arms, Learner, Model, Observation, Round, Stream};
+use armwise_campaign::table::{BATCH, Table};
+use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
+use parquet::arrow::ArrowWriter;
+use std::{error::Error, fs::File, path::Path, sync::Arc, time::Instant};
+
+const D: usize = 51;
+const PROMOTIONS: usize = 10;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["table", file, rows] => table(Path::new(file), rows.parse()?),
+        ["decode", file] => decode(Path::new(file)),
+        ["kernel", rows] => kernel(rows.parse()?),
+        _ => Err("say table FILE ROWS, decode FILE or kernel ROWS".into()),
+    }
+}
+
+/// Column j of customer i.
+fn value(i: u64, j: usize) -> f32 {
+    (Round::new(1, 1).draws(j as u32, Stream(301)).uniform(i) - 0.5) as f32
+}
+
+fn table(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
+    let batch = |first: u64| -> Result<RecordBatch, Box<dyn Error>> {
+        let range = first..(first + BATCH as u64).min(rows);
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(range.clone().map(u64::cast_signed)));
+        let mut columns = vec![("customer".to_owned(), ids)];
+        for j in 0..D {
+            let values = Float32Array::from_iter_values(range.clone().map(|i| value(i, j)));
+            columns.push((format!("f{j:02}"), Arc::new(values)));
+        }
+        Ok(RecordBatch::try_from_iter(columns)?)
+    };
+    let mut writer = ArrowWriter::try_new(File::create(file)?, batch(0)?.schema(), None)?;
+    for start in (0..rows).step_by(BATCH) {
+        writer.write(&batch(start)?)?;
+    }
+    writer.close()?;
+    Ok(())
+}
+
+fn decode(file: &Path) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let mut rows = 0;
+    for batch in Table::open(file, None)?.batches(None)? {
+        rows += batch?.len();
+    }
+    println!("decode {rows} rows: {:.2} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn kernel(rows: usize) -> Result<(), Box<dyn Error>> {
+    let x: Vec<f32> = (0..BATCH).flat_map(|i| (0..D).map(move |j| value(i as u64, j))).collect();
+    let mut model = Model::new(D, PROMOTIONS)?;
+    for row in x.chunks_exact(D).take(200) {
+        let row: Vec<f64> = row.iter().map(|&x| f64::from(x)).collect();
+        for block in 0..PROMOTIONS {
+            model.observe(&Observation { t: 1, block: block as u32, x: &row, reward: row[block] })?;
+        }
+    }
+    let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
+    let learner = Learner::with_model(algorithm, model)?;
+    let start = Instant::now();
+    let mut left = rows;
+    while left > 0 {
+        let part = left.min(BATCH);
+        learner.scores(Round::new(1, 2), &Arms::new(&x[..part * D], D)?)?;
+        left -= part;
+    }
+    println!("kernel {rows} rows, {PROMOTIONS} promotions: {:.2} s", start.elapsed().as_secs_f64());
+    Ok(())
+}

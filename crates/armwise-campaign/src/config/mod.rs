@@ -1,0 +1,287 @@
+//! What a campaign is told in TOML: promotions, limits, features, the algorithm.
+//!
+//! The decision to know: it is read once, by `init`, and frozen in the campaign's file together with what was fitted;
+//! names are those of the user's own columns. A campaign with other rules is another campaign.
+
+mod template;
+
+pub use template::{LeftOut, guess, template};
+
+use crate::Error;
+use armwise::{Algorithm, ArmWiseTs, OnInfeasible, Quota, Ties};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, path::Path};
+
+/// The rules of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The column with the customer's id.
+    pub customer: String,
+    /// The seed of all draws.
+    #[serde(default = "one_u64")]
+    pub seed: u64,
+    /// A column by which summaries and the report split the customers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
+    /// How scores are made.
+    #[serde(default = "default_algorithm")]
+    pub algorithm: Algorithm,
+    /// Who wins among equal scores.
+    #[serde(default)]
+    pub ties: Ties,
+    /// The forgetting factor: with every round, what was learned before counts so much as before.
+    #[serde(default = "one")]
+    pub gamma: f64,
+    /// What rewards may be.
+    #[serde(default)]
+    pub reward: RewardRule,
+    /// What the promotions share.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The promotions, in the order of the model's blocks.
+    pub promotion: Vec<Promotion>,
+    /// The features.
+    #[serde(default)]
+    pub features: FeatureRules,
+}
+
+/// A promotion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Promotion {
+    /// Its name.
+    pub name: String,
+    /// How many customers get it: `500` is exactly 500, `{ max = 500 }` at most; left out, any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
+    /// What a send costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// A column that says who may get it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eligible: Option<String>,
+}
+
+/// What rewards may be.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RewardRule {
+    /// What silence is worth when a round is closed.
+    #[serde(default)]
+    pub default: f64,
+    /// The least reward that is believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// The largest reward that is believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+}
+
+/// What the promotions share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// The most promotions for a customer in a round.
+    #[serde(default = "one_usize")]
+    pub per_customer: usize,
+    /// The most that all sends of a round may cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// A column with what a send to this customer costs, added to the promotion's own cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+    /// After a send a customer rests for so many rounds.
+    #[serde(default)]
+    pub rest: u64,
+    /// The share of customers that is never contacted.
+    #[serde(default)]
+    pub hold_out: f64,
+    /// What to do where the quotas cannot be met.
+    #[serde(default)]
+    pub on_infeasible: OnInfeasible,
+    /// Least and most sends per group of customers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group: Vec<GroupLimit>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            per_customer: 1,
+            budget: None,
+            cost: None,
+            rest: 0,
+            hold_out: 0.0,
+            on_infeasible: OnInfeasible::default(),
+            group: Vec::new(),
+        }
+    }
+}
+
+/// How many sends go to the customers with this value in a column, over all promotions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupLimit {
+    /// The column.
+    pub column: String,
+    /// The value, as text.
+    pub value: String,
+    /// At least so many.
+    #[serde(default)]
+    pub min: usize,
+    /// At most so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<usize>,
+}
+
+/// Which columns become features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureRules {
+    /// Whether a constant is among them.
+    #[serde(default = "yes")]
+    pub bias: bool,
+    /// The columns; left out, all that are of use.
+    #[serde(default)]
+    pub column: Vec<FeatureColumn>,
+}
+
+impl Default for FeatureRules {
+    fn default() -> Self {
+        Self { bias: true, column: Vec::new() }
+    }
+}
+
+/// A column that becomes one or several features.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureColumn {
+    /// The column's name.
+    pub name: String,
+    /// How it becomes features.
+    pub kind: Kind,
+    /// What to do where a value is missing.
+    #[serde(default)]
+    pub missing: MissingRule,
+    /// Categories beyond so many, the rarest, are treated as unseen.
+    #[serde(default = "fifty")]
+    pub max_levels: usize,
+}
+
+/// How a column becomes features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A number, standardised.
+    Numeric,
+    /// A category, one feature for each value.
+    Categorical,
+    /// A vector, each number a feature.
+    Vector,
+}
+
+/// What to do where a value is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingRule {
+    /// Refuse the table.
+    #[default]
+    Error,
+    /// Take the sample's mean; numeric columns only.
+    Mean,
+    /// Take 0; a category counts as none of the known ones.
+    Zero,
+}
+
+fn one() -> f64 {
+    1.0
+}
+fn one_u64() -> u64 {
+    1
+}
+fn one_usize() -> usize {
+    1
+}
+fn fifty() -> usize {
+    50
+}
+fn yes() -> bool {
+    true
+}
+fn default_algorithm() -> Algorithm {
+    Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() })
+}
+
+impl Config {
+    /// Reads the rules from TOML.
+    ///
+    /// # Errors
+    /// [`Error::Config`] with line and column.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, Error> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let before = &text[..error.span().map_or(0, |span| span.start.min(text.len()))];
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
+            let place = format!("{}:{line}:{column}", path.display());
+            Error::Config { place, problem: error.message().replace('\n', "; ") }
+        })?;
+        config.validate().map_err(|problem| Error::Config { place: path.display().to_string(), problem })?;
+        Ok(config)
+    }
+
+    /// The place of a promotion among the blocks.
+    #[must_use]
+    pub fn block(&self, promotion: &str) -> Option<usize> {
+        self.promotion.iter().position(|p| p.name == promotion)
+    }
+
+    /// The columns that choosing reads beside the features.
+    #[must_use]
+    pub fn own_columns(&self) -> BTreeSet<String> {
+        let mut columns = BTreeSet::from([self.customer.clone()]);
+        columns.extend(self.segment.clone());
+        columns.extend(self.limits.cost.clone());
+        columns.extend(self.promotion.iter().filter_map(|promotion| promotion.eligible.clone()));
+        columns.extend(self.limits.group.iter().map(|group| group.column.clone()));
+        columns
+    }
+
+    /// Refuses rules that contradict each other.
+    fn validate(&self) -> Result<(), String> {
+        let ensure = |good: bool, problem: &str| if good { Ok(()) } else { Err(problem.to_owned()) };
+        ensure(!self.promotion.is_empty(), "at least one [[promotion]] is needed")?;
+        for (place, promotion) in self.promotion.iter().enumerate() {
+            ensure(!promotion.name.is_empty(), "a promotion needs a name")?;
+            let twice = self.promotion[..place].iter().any(|earlier| earlier.name == promotion.name);
+            ensure(!twice, &format!("two promotions have the name {:?}", promotion.name))?;
+            let cost = promotion.cost.unwrap_or(0.0);
+            ensure(
+                cost.is_finite() && cost >= 0.0,
+                &format!("promotion {:?}: cost must be at least 0", promotion.name),
+            )?;
+        }
+        let limits = &self.limits;
+        ensure(limits.per_customer > 0, "limits.per_customer must be at least 1")?;
+        ensure((0.0..0.9).contains(&limits.hold_out), "limits.hold_out must be at least 0 and below 0.9")?;
+        ensure(limits.budget.is_none_or(|budget| budget >= 0.0), "limits.budget must be at least 0")?;
+        let costs = limits.cost.is_some() || self.promotion.iter().any(|promotion| promotion.cost.is_some());
+        ensure(limits.budget.is_none() || costs, "limits.budget needs a cost: of a promotion, or limits.cost")?;
+        let groups = !limits.group.is_empty();
+        ensure(!(groups && limits.budget.is_some()), "limits.group and limits.budget cannot stand together yet")?;
+        let bounded =
+            groups || limits.budget.is_some() || self.promotion.iter().all(|promotion| promotion.quota.is_some());
+        ensure(bounded, "a promotion without a quota needs limits.budget or limits.group")?;
+        let RewardRule { default, min, max } = self.reward;
+        let within =
+            default.is_finite() && min.is_none_or(|min| min <= default) && max.is_none_or(|max| default <= max);
+        ensure(within, "reward.default must be a finite number between reward.min and reward.max")?;
+        for (place, column) in self.features.column.iter().enumerate() {
+            let twice = self.features.column[..place].iter().any(|earlier| earlier.name == column.name);
+            ensure(!twice, &format!("two features come from the column {:?}", column.name))?;
+            let mean = column.missing == MissingRule::Mean && column.kind != Kind::Numeric;
+            ensure(!mean, &format!("feature {:?}: missing = \"mean\" is for numeric columns", column.name))?;
+        }
+        ensure(self.gamma > 0.0 && self.gamma <= 1.0, "gamma must be above 0 and at most 1")
+    }
+}

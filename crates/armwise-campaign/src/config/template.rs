@@ -1,0 +1,134 @@
+//! A commented campaign.toml for a table: what `init` writes where none is given.
+//!
+//! The decision to know: the guess is only a start. The text says of every column what it was taken for, and of those
+//! left out why, so that the analyst corrects instead of writing.
+
+use super::{Config, FeatureColumn, Kind, MissingRule};
+use crate::{
+    Error,
+    table::{ColumnType, Rows, Table},
+};
+use std::{collections::BTreeSet, fmt::Write};
+
+/// Columns that are not used, with the reason.
+pub type LeftOut = Vec<(String, String)>;
+
+/// What the columns of a table look like, judged by its first rows: features, and columns left out with the reason.
+///
+/// # Errors
+/// [`Error::Table`] for a table that cannot be read or has no rows.
+pub fn guess(table: &Table, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn>, LeftOut), Error> {
+    let columns = table.columns()?;
+    let rows = table.batches(None)?.next().ok_or_else(|| Error::table(table.name(), "the table has no rows"))??;
+    let (mut features, mut left_out) = (Vec::new(), Vec::new());
+    for (name, kind) in columns.into_iter().filter(|(name, _)| !own.contains(name)) {
+        match judge(&rows, &name, kind)? {
+            Ok((kind, missing)) => features.push(FeatureColumn { name, kind, missing, max_levels: 50 }),
+            Err(reason) => left_out.push((name, reason)),
+        }
+    }
+    Ok((features, left_out))
+}
+
+fn judge(rows: &Rows, name: &str, kind: ColumnType) -> Result<Result<(Kind, MissingRule), String>, Error> {
+    let has_missing = |missing: bool, rule| if missing { rule } else { MissingRule::Error };
+    Ok(match kind {
+        ColumnType::Number => {
+            let numbers = rows.numbers(name)?;
+            Ok((Kind::Numeric, has_missing(numbers.iter().any(|number| number.is_nan()), MissingRule::Mean)))
+        }
+        ColumnType::Vector => Ok((Kind::Vector, MissingRule::Error)),
+        ColumnType::Other => Err("its type is not understood".to_owned()),
+        ColumnType::Text | ColumnType::Flag => {
+            let (mut missing, mut numbers, mut texts) = (false, true, BTreeSet::new());
+            rows.each_text(name, |_, text| {
+                match text {
+                    None => missing = true,
+                    Some(text) => {
+                        numbers &= text.trim().parse::<f64>().is_ok();
+                        if texts.len() <= 200 {
+                            texts.insert(text.to_owned());
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+            match (texts.len(), numbers) {
+                (0, _) => Err("it has no values in the first rows".to_owned()),
+                (_, true) => Ok((Kind::Numeric, has_missing(missing, MissingRule::Mean))),
+                (1..=200, false) => Ok((Kind::Categorical, has_missing(missing, MissingRule::Zero))),
+                _ => Err("it has more than 200 different texts".to_owned()),
+            }
+        }
+    })
+}
+
+/// The configuration as TOML with comments.
+#[must_use]
+pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
+    let mut text = String::new();
+    let quoted = |name: &str| serde_json::to_string(name).unwrap_or_default();
+    let missing = |rule| match rule {
+        MissingRule::Error => "error",
+        MissingRule::Mean => "mean",
+        MissingRule::Zero => "zero",
+    };
+    let _ = writeln!(
+        text,
+        "# A campaign's rules. `armwise init` freezes them in the campaign's file.\n\
+         customer = {}          # the column with the customer's id\n\
+         seed = {}                     # of all draws\n\
+         # segment = \"region\"          # a column by which summaries are split\n\n\
+         [algorithm]                  # greedy, c2ucb, pc2ucb, round-wise-ts, arm-wise-ts, comblin-ucb, comblin-ts, random\n\
+         name = \"arm-wise-ts\"\n\
+         lambda = 1.0\n\
+         v = 0.1                      # how wide the draws: more explores more\n\n\
+         [reward]\n\
+         default = 0.0                # what silence is worth when a round is closed\n\
+         # min = 0.0                  # rewards outside are refused\n\
+         # max = 1.0\n\n\
+         [limits]\n\
+         per_customer = {}             # promotions for a customer in a round\n\
+         # budget = 1000.0            # what all sends of a round may cost\n\
+         # cost = \"postage\"           # a column with the cost per customer, added to the promotion's\n\
+         # rest = 2                   # after a send a customer rests for so many rounds\n\
+         # hold_out = 0.05            # the share of customers never contacted, to measure uplift\n\
+         # on_infeasible = \"fill\"     # send fewer where quotas cannot be met, instead of an error\n\
+         # [[limits.group]]           # sends to customers with a value in a column\n\
+         # column = \"region\"\n\
+         # value = \"north\"\n\
+         # min = 10\n\
+         # max = 500",
+        quoted(&config.customer),
+        config.seed,
+        config.limits.per_customer,
+    );
+    for promotion in &config.promotion {
+        let quota = serde_json::to_value(promotion.quota).unwrap_or_default();
+        let quota = if quota.is_number() { quota.to_string() } else { "500".to_owned() };
+        let _ = writeln!(
+            text,
+            "\n[[promotion]]\nname = {}\nquota = {quota}                  # exactly so many; {{ max = 500 }} for at most\n\
+             # cost = 1.0\n# eligible = \"may_call\"       # a column that says who may get it",
+            quoted(&promotion.name)
+        );
+    }
+    let _ = writeln!(text, "\n[features]\nbias = true");
+    for column in &config.features.column {
+        let kind = match column.kind {
+            Kind::Numeric => "numeric",
+            Kind::Categorical => "categorical",
+            Kind::Vector => "vector",
+        };
+        let _ = writeln!(
+            text,
+            "\n[[features.column]]\nname = {}\nkind = \"{kind}\"\nmissing = \"{}\"",
+            quoted(&column.name),
+            missing(column.missing)
+        );
+    }
+    for (name, reason) in left_out {
+        let _ = writeln!(text, "\n# {} is left out: {reason}.", quoted(name));
+    }
+    text
+}

@@ -1,0 +1,58 @@
+//! One writer at a time: a kernel lock on a file beside the campaign, with the holder's name in it.
+//!
+//! The decision to know: the lock is the kernel's (flock), which ends with the process however it ends; the text in
+//! the file only serves the message and means nothing while nobody holds the lock. The campaign's file itself is not
+//! locked this way, because closing a second handle of it would drop SQLite's own locks.
+
+use super::clock;
+use crate::Error;
+use std::{
+    fs::{File, TryLockError},
+    io::{Read, Write},
+    path::{Path, PathBuf},
+};
+
+/// The lock, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+}
+
+impl Lock {
+    /// Takes the lock or says who has it.
+    pub(super) fn take(campaign: &Path, command: &str) -> Result<Self, Error> {
+        let mut name = campaign.as_os_str().to_owned();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let failed = |error: &std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let name = campaign.parent().unwrap_or(campaign).display().to_string();
+                Error::NotFound { what: "the folder", name, hint: String::new() }
+            }
+            _ => Error::Storage { path: path.clone(), problem: error.to_string() },
+        };
+        let mut options = File::options();
+        let opened = options.read(true).write(true).create(true).truncate(false).open(&path);
+        let mut file = opened.map_err(|error| failed(&error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = file.read_to_string(&mut holder);
+                let holder = if holder.trim().is_empty() { "another process".to_owned() } else { holder };
+                return Err(Error::Locked { path: campaign.to_owned(), holder: holder.trim().to_owned() });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+        }
+        let holder = format!("armwise {command}, process {}, since {}", std::process::id(), clock::now());
+        // A lock without a name is still a lock: a full disk must not keep anybody from looking.
+        let _ = file.set_len(0).and_then(|()| file.write_all(holder.as_bytes()));
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.file.set_len(0);
+    }
+}

@@ -1,0 +1,97 @@
+//! Looking at a campaign: sends and results as tables, where the rounds stand.
+//!
+//! The decision to know: everything here reads checked rows; nothing here can change a campaign.
+
+mod status;
+mod why;
+
+pub use status::{RoundStatus, Status, status};
+pub use why::{Contribution, Why, WhyPromotion, why};
+
+use crate::{
+    Campaign, Error,
+    file::{Fate, Sent},
+    table::{Cell, Sheet},
+};
+
+/// The sends of a round, as `choose` writes them.
+#[must_use]
+pub fn sends(sent: &[Sent]) -> Sheet {
+    let mut sheet =
+        Sheet::new(&["customer", "promotion", "decision", "estimated_reward", "width", "draw", "score", "rank"]);
+    for row in sent.iter().filter(|row| !row.control) {
+        sheet.push(vec![
+            Cell::from(row.customer.as_str()),
+            Cell::from(row.promotion.as_str()),
+            Cell::Text(row.id.to_string()),
+            Cell::Number(row.mean),
+            Cell::Number(row.width),
+            Cell::from(row.draw),
+            Cell::Number(row.score),
+            Cell::Whole(i64::from(row.rank)),
+        ]);
+    }
+    sheet
+}
+
+/// The decisions of a round with what became of them, hold-out ones included.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Damaged`].
+pub fn fates(campaign: &Campaign, round: u64) -> Result<Vec<(Sent, Fate)>, Error> {
+    let closed = campaign.round(round)?.closed;
+    let fates = campaign.fates(round)?;
+    let fate = |sent: &Sent| Fate::after(fates.0.get(&sent.id).copied(), closed);
+    Ok(campaign.sent(round)?.into_iter().map(|sent| (fate(&sent), sent)).map(|(fate, sent)| (sent, fate)).collect())
+}
+
+/// All decisions with their present rewards.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::NotFound`] for a round that was not chosen.
+pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> {
+    let mut sheet = Sheet::new(&[
+        "decision",
+        "round",
+        "customer",
+        "promotion",
+        "hold_out",
+        "segment",
+        "estimated_reward",
+        "width",
+        "score",
+        "rank",
+        "fate",
+        "reward",
+    ]);
+    let default = campaign.config().reward.default;
+    let rounds: Vec<u64> = match round {
+        Some(round) => vec![campaign.round(round)?.round],
+        None => campaign.rounds().into_keys().collect(),
+    };
+    for round in rounds {
+        for (sent, fate) in fates(campaign, round)? {
+            let name = match fate {
+                Fate::Pending => "pending",
+                Fate::Silent => "silent",
+                Fate::Answered(_) => "answered",
+                Fate::Undelivered => "undelivered",
+            };
+            sheet.push(vec![
+                Cell::Text(sent.id.to_string()),
+                Cell::Whole(round.cast_signed()),
+                Cell::from(sent.customer.as_str()),
+                Cell::from(sent.promotion.as_str()),
+                Cell::Whole(i64::from(sent.control)),
+                sent.segment.as_deref().map_or(Cell::Nothing, Cell::from),
+                Cell::Number(sent.mean),
+                Cell::Number(sent.width),
+                Cell::Number(sent.score),
+                Cell::Whole(i64::from(sent.rank)),
+                Cell::from(name),
+                Cell::from(fate.reward(default)),
+            ]);
+        }
+    }
+    Ok(sheet)
+}

@@ -1,0 +1,164 @@
+//! Why a customer was chosen, or was not.
+//!
+//! The decision to know: the model of that round is replayed from the log and the arithmetic is the library's own, so
+//! the numbers are those that decided. A customer who was not chosen is looked up in the table that is given.
+
+use crate::{
+    Campaign, Error,
+    file::{DecisionId, EventKind},
+    table::Table,
+};
+use armwise::{Arms, Constraint, Learner, Names, Round};
+use serde::Serialize;
+
+/// What a feature adds to the estimated reward.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Contribution {
+    /// The feature, in the words of the table.
+    pub feature: String,
+    /// x_j.
+    pub value: f64,
+    /// theta_hat_j x_j.
+    pub adds: f64,
+}
+
+/// A customer and a promotion.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WhyPromotion {
+    /// The promotion.
+    pub promotion: String,
+    /// The decision, where it was chosen.
+    pub decision: Option<String>,
+    /// Whether it was in the hold-out.
+    pub control: bool,
+    /// The estimated reward.
+    pub mean: f64,
+    /// Its uncertainty.
+    pub width: f64,
+    /// The customer's own draw.
+    pub draw: Option<f64>,
+    /// What was maximised.
+    pub score: f64,
+    /// 1, 2, ... within the promotion, where it was chosen.
+    pub rank: Option<u32>,
+    /// The lowest score that was chosen for this promotion.
+    pub threshold: Option<f64>,
+    /// The largest contributions to the mean.
+    pub contributions: Vec<Contribution>,
+}
+
+/// Why a customer was chosen, or was not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Why {
+    /// The customer.
+    pub customer: String,
+    /// The round.
+    pub round: u64,
+    /// Every promotion, by falling score.
+    pub promotions: Vec<WhyPromotion>,
+}
+
+/// Explains a customer in a round, the last one in which it was chosen unless one is given; `table` is needed for a
+/// customer who was not chosen.
+///
+/// # Errors
+/// [`Error::NotFound`] for a customer that is in neither.
+pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Option<&Table>) -> Result<Why, Error> {
+    let known = chosen_rounds(campaign, customer)?;
+    let last = campaign.rounds().keys().next_back().copied();
+    let round = match (round, known.last(), table, last) {
+        (Some(round), ..) | (None, Some(&round), ..) | (None, None, Some(_), Some(round)) => campaign.round(round)?,
+        _ => return Err(unknown(customer)),
+    };
+    let sent = campaign.sent(round.round)?;
+    let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
+    let features = match (sent.iter().find(|sent| sent.customer == customer), table) {
+        (Some(sent), _) => sent.features.clone(),
+        (None, Some(table)) => features_in(campaign, table, customer)?,
+        (None, None) => return Err(unknown(customer)),
+    };
+    let choose = campaign.events().iter().find(|e| e.kind == EventKind::Choose && e.round == Some(round.round));
+    let before = choose.map_or(0, |event| event.seq);
+    let learner = campaign.learner(campaign.replay(before)?)?;
+    let labels = campaign.recipe().labels();
+    let names = Names::new([customer])?;
+    let mut promotions = Vec::new();
+    for (block, promotion) in campaign.config().promotion.iter().enumerate() {
+        let arm = explain(&learner, Round::new(round.seed, round.round), &features, &names, block)?;
+        let theta = learner.posterior(block as u32)?.theta_hat().to_vec();
+        let mut contributions: Vec<Contribution> = labels
+            .iter()
+            .zip(&features)
+            .zip(&theta)
+            .filter(|((_, x), _)| **x != 0.0)
+            .map(|((feature, &value), theta)| Contribution { feature: feature.clone(), value, adds: theta * value })
+            .collect();
+        contributions.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()).then_with(|| a.feature.cmp(&b.feature)));
+        contributions.truncate(8);
+        let own = own(&promotion.name);
+        let others = sent.iter().filter(|sent| !sent.control && sent.promotion == promotion.name);
+        promotions.push(WhyPromotion {
+            promotion: promotion.name.clone(),
+            decision: own.map(|sent| sent.id.to_string()),
+            control: own.is_some_and(|sent| sent.control),
+            mean: arm.mean,
+            width: arm.width,
+            draw: arm.draw,
+            score: arm.score,
+            rank: own.map(|sent| sent.rank),
+            threshold: others.map(|sent| sent.score).reduce(f64::min),
+            contributions,
+        });
+    }
+    promotions.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.promotion.cmp(&b.promotion)));
+    Ok(Why { customer: customer.to_owned(), round: round.round, promotions })
+}
+
+fn unknown(customer: &str) -> Error {
+    let hint = " among the chosen; give --table to look it up in the round's table".to_owned();
+    Error::NotFound { what: "customer", name: format!("{customer:?}"), hint }
+}
+
+/// One arm's numbers: the choice among this arm alone.
+fn explain(
+    learner: &Learner,
+    round: Round,
+    features: &[f64],
+    names: &Names,
+    block: usize,
+) -> Result<armwise::ChosenArm, Error> {
+    let mut eligible = vec![false; learner.model().blocks().len()];
+    eligible[block] = true;
+    let arms = Arms::new(features, features.len())?.with_names(names)?.with_eligible(&eligible)?;
+    let decision = learner.choose(round, &arms, &Constraint::top_k(1))?;
+    Ok(decision.arms.into_iter().next().expect("exactly one arm is chosen"))
+}
+
+fn chosen_rounds(campaign: &Campaign, customer: &str) -> Result<Vec<u64>, Error> {
+    let sql = |error: &rusqlite::Error| campaign.sql(error);
+    let mut statement =
+        campaign.db().prepare("SELECT id FROM decision WHERE customer = ? ORDER BY id").map_err(|error| sql(&error))?;
+    let ids = statement.query_map([customer], |row| row.get::<_, i64>(0)).map_err(|error| sql(&error))?;
+    ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(|error| sql(&error))).collect()
+}
+
+fn features_in(campaign: &Campaign, table: &Table, customer: &str) -> Result<Vec<f64>, Error> {
+    let column = &campaign.config().customer;
+    let mut columns: Vec<String> = campaign.recipe().names().map(str::to_owned).collect();
+    columns.push(column.clone());
+    for rows in table.batches(Some(&columns))? {
+        let rows = rows?;
+        let mut place = None;
+        rows.each_text(column, |row, text| {
+            if text == Some(customer) {
+                place = Some(row);
+            }
+            Ok(())
+        })?;
+        if let Some(row) = place {
+            let dim = campaign.recipe().dim();
+            return Ok(campaign.recipe().apply(&rows)?.0[row * dim..(row + 1) * dim].to_vec());
+        }
+    }
+    Err(Error::NotFound { what: "customer", name: format!("{customer:?}"), hint: format!(" in {}", table.name()) })
+}

@@ -1,0 +1,186 @@
+//! Fits the recipe on a sample of the table.
+//!
+//! The decision to know: who is in the sample follows from the seed and the customer's id alone, and sums run in the
+//! order of the ids' hashes, so the recipe does not depend on the order of the rows or on the table's format.
+
+use super::{Fitted, Recipe};
+use crate::{
+    Error,
+    config::{Config, FeatureColumn, Kind, MissingRule},
+    table::{Rows, Table},
+};
+use armwise::{Round, Stream, id_of};
+use std::collections::BTreeMap;
+
+/// The sample holds between this many rows and twice as many, or the whole table.
+const SAMPLE: usize = 50_000;
+
+/// What draws who is in the sample.
+const SAMPLING: Stream = Stream(257);
+
+/// The raw values of a sampled customer, column by column.
+struct Sampled {
+    key: u64,
+    customer: String,
+    values: Vec<Raw>,
+}
+
+#[derive(Clone)]
+enum Raw {
+    Number(f64),
+    Text(Option<String>),
+    Vector(Vec<f64>),
+}
+
+/// Reads the table once and fits the recipe for the features that the configuration lists.
+///
+/// # Errors
+/// [`Error::Cell`], [`Error::Table`] for values that cannot be used, [`Error::Config`] for features that come to
+/// nothing.
+pub fn fit(config: &Config, table: &Table) -> Result<Recipe, Error> {
+    let rules = &config.features;
+    let names: Vec<String> =
+        std::iter::once(&config.customer).chain(rules.column.iter().map(|c| &c.name)).cloned().collect();
+    let mut lengths: Vec<usize> = vec![0; rules.column.len()];
+    let mut sample: Vec<Sampled> = Vec::new();
+    let draws = Round::new(config.seed, 0).draws(0, SAMPLING);
+    let mut bar = u64::MAX;
+    let mut seen = 0;
+    for rows in table.batches(Some(&names))? {
+        let rows = rows?;
+        seen += rows.len();
+        for (length, column) in lengths.iter_mut().zip(&rules.column) {
+            if column.kind == Kind::Vector && *length == 0 {
+                *length = rows.vector_length(&column.name)?;
+            }
+        }
+        take(config, &rows, &lengths, |id| draws.bits(id), bar, &mut sample)?;
+        if sample.len() > 2 * SAMPLE {
+            let mut keys: Vec<u64> = sample.iter().map(|sampled| sampled.key).collect();
+            bar = *keys.select_nth_unstable(SAMPLE).1;
+            sample.retain(|sampled| sampled.key <= bar);
+        }
+    }
+    if seen == 0 {
+        return Err(Error::table(table.name(), "the table has no rows"));
+    }
+    sample.sort_unstable_by(|a, b| (a.key, &a.customer).cmp(&(b.key, &b.customer)));
+    let fitted =
+        rules.column.iter().enumerate().map(|(place, column)| {
+            fit_column(column, lengths[place], sample.iter().map(|sampled| &sampled.values[place]))
+        });
+    let columns = fitted.collect::<Vec<_>>();
+    let mut recipe = Recipe { bias: rules.bias, columns, scale: 1.0, sample: sample.len() };
+    if recipe.dim() == 0 {
+        let problem = "there are no features: list columns under [features], or set bias = true".to_owned();
+        return Err(Error::Config { place: "features".to_owned(), problem });
+    }
+    let longest = sample.iter().map(|sampled| recipe.square(&sampled.values)).fold(0.0, f64::max).sqrt();
+    recipe.scale = if longest > 0.0 { 1.0 / longest } else { 1.0 };
+    Ok(recipe)
+}
+
+/// Adds the rows of a batch whose draw is not above the bar.
+fn take(
+    config: &Config,
+    rows: &Rows,
+    lengths: &[usize],
+    draw: impl Fn(u64) -> u64,
+    bar: u64,
+    sample: &mut Vec<Sampled>,
+) -> Result<(), Error> {
+    let first = sample.len();
+    let mut taken = Vec::new();
+    rows.each_text(&config.customer, |row, customer| {
+        let customer = customer.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
+        let key = draw(id_of(customer));
+        if key <= bar {
+            taken.push(row);
+            sample.push(Sampled { key, customer: customer.to_owned(), values: Vec::new() });
+        }
+        Ok(())
+    })?;
+    for (column, &length) in config.features.column.iter().zip(lengths) {
+        let mut put = |place: usize, raw: Raw| sample[first + place].values.push(raw);
+        match column.kind {
+            Kind::Numeric => {
+                let numbers = rows.numbers(&column.name)?;
+                taken.iter().enumerate().for_each(|(place, &row)| put(place, Raw::Number(numbers[row])));
+            }
+            Kind::Categorical => {
+                let mut next = 0;
+                rows.each_text(&column.name, |row, text| {
+                    if taken.get(next) == Some(&row) {
+                        put(next, Raw::Text(text.map(str::to_owned)));
+                        next += 1;
+                    }
+                    Ok(())
+                })?;
+            }
+            Kind::Vector => {
+                let vectors = rows.vectors(&column.name, length)?;
+                let vector = |row: usize| vectors[row * length..(row + 1) * length].to_vec();
+                taken.iter().enumerate().for_each(|(place, &row)| put(place, Raw::Vector(vector(row))));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fit_column<'a>(column: &FeatureColumn, dim: usize, values: impl Iterator<Item = &'a Raw>) -> Fitted {
+    let FeatureColumn { name, missing, .. } = column.clone();
+    match column.kind {
+        Kind::Numeric => {
+            let numbers: Vec<f64> = values
+                .filter_map(|raw| match raw {
+                    Raw::Number(number) if !number.is_nan() => Some(*number),
+                    Raw::Number(_) if missing == MissingRule::Zero => Some(0.0),
+                    _ => None,
+                })
+                .collect();
+            let count = numbers.len().max(1) as f64;
+            let mean = numbers.iter().sum::<f64>() / count;
+            let sd = (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count).sqrt();
+            Fitted::Numeric { name, missing, mean, sd: if sd > 1e-9 * mean.abs().max(1e-9) { sd } else { 1.0 } }
+        }
+        Kind::Categorical => {
+            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+            for raw in values {
+                if let Raw::Text(Some(text)) = raw {
+                    *counts.entry(text).or_default() += 1;
+                }
+            }
+            let mut by_count: Vec<(&str, usize)> = counts.into_iter().collect();
+            by_count.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+            by_count.truncate(column.max_levels);
+            let most = by_count.first().map(|(level, _)| (*level).to_owned());
+            let mut levels: Vec<String> = by_count.into_iter().map(|(level, _)| level.to_owned()).collect();
+            levels.sort();
+            let common = levels.iter().position(|level| Some(level) == most.as_ref()).unwrap_or(0);
+            Fitted::Categorical { name, missing, levels, common }
+        }
+        Kind::Vector => Fitted::Vector { name, missing, dim },
+    }
+}
+
+impl Recipe {
+    /// The squared length of a sampled customer's features before scaling.
+    fn square(&self, values: &[Raw]) -> f64 {
+        let mut sum = if self.bias { 1.0 } else { 0.0 };
+        for (column, raw) in self.columns.iter().zip(values) {
+            sum += match (column, raw) {
+                (Fitted::Numeric { mean, sd, missing, .. }, Raw::Number(number)) => {
+                    let fill = if *missing == MissingRule::Zero { 0.0 } else { *mean };
+                    let number = if number.is_nan() { fill } else { *number };
+                    ((number - mean) / sd).powi(2)
+                }
+                (Fitted::Categorical { levels, .. }, Raw::Text(Some(text))) if levels.binary_search(text).is_ok() => {
+                    1.0
+                }
+                (_, Raw::Vector(vector)) => vector.iter().filter(|x| !x.is_nan()).map(|x| x * x).sum(),
+                _ => 0.0,
+            };
+        }
+        sum
+    }
+}

@@ -1,0 +1,52 @@
+//! What each feature does to the reward, promotion by promotion, with intervals.
+//!
+//! The decision to know: an effect is a contrast of theta (see `recipe/labels.rs`), its standard error is
+//! noise * |contrast|_{V^-1}, and the noise is the root mean square residual of the promotion's own rewards.
+
+use super::tally::Z;
+use crate::{
+    Campaign, Error,
+    file::{Fate, Sent},
+};
+use serde::Serialize;
+
+/// What a feature does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EffectLine {
+    /// The promotion.
+    pub promotion: String,
+    /// The column.
+    pub column: String,
+    /// What changes.
+    pub change: String,
+    /// By how much the reward changes.
+    pub effect: f64,
+    /// Half the width of its 95 % interval.
+    pub half_width: f64,
+}
+
+pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
+    let learner = campaign.learner(campaign.model()?)?;
+    let default = campaign.config().reward.default;
+    let contrasts = campaign.recipe().effects();
+    let mut lines = Vec::new();
+    for (block, promotion) in campaign.config().promotion.iter().enumerate() {
+        let posterior = learner.posterior(block as u32)?;
+        let own = real.iter().filter(|(sent, _)| sent.promotion == promotion.name);
+        let residuals = own.filter_map(|(sent, fate)| Some(fate.reward(default)? - posterior.mean(&sent.features)));
+        let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
+        let freedom = count - campaign.recipe().dim() as f64;
+        if freedom < 1.0 {
+            continue;
+        }
+        let noise = (squares / freedom).sqrt();
+        lines.extend(contrasts.iter().map(|effect| EffectLine {
+            promotion: promotion.name.clone(),
+            column: effect.column.clone(),
+            change: effect.change.clone(),
+            effect: posterior.mean(&effect.contrast),
+            half_width: Z * noise * posterior.width(&effect.contrast),
+        }));
+    }
+    Ok(lines)
+}

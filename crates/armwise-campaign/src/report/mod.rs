@@ -1,0 +1,169 @@
+//! The report: what was sent, what came back, what was learned, in the user's own column names.
+//!
+//! The decision to know: everything in the page is in [`Report`] first, so that `--json` and the page say the same. An
+//! interval is 95 % and normal; effects take the noise from the residuals of their own promotion.
+
+mod chart;
+mod effects;
+mod html;
+mod style;
+mod tally;
+
+pub use effects::EffectLine;
+pub use html::html;
+pub use tally::Tally;
+
+use crate::{
+    Campaign, Error,
+    file::{Fate, Sent},
+    look::fates,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A round's line.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoundLine {
+    /// The round.
+    pub round: u64,
+    /// Whether its response window has ended; until then the mean is of those heard from.
+    pub closed: bool,
+    /// The share of sends that the estimate alone would not have chosen; 1 while nothing was known.
+    pub exploration: f64,
+    /// What came back.
+    pub tally: Tally,
+}
+
+/// A group's line: a promotion, a segment, a decile.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupLine {
+    /// The group.
+    pub name: String,
+    /// The mean of the estimated rewards when they were chosen.
+    pub predicted: f64,
+    /// What came back.
+    pub tally: Tally,
+}
+
+/// Sends beside the hold-out's customers who would have been chosen.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UpliftLine {
+    /// The promotion, or `all`.
+    pub promotion: String,
+    /// The sends.
+    pub sent: Tally,
+    /// The hold-out.
+    pub held_out: Tally,
+    /// The difference of the mean rewards.
+    pub uplift: Option<f64>,
+    /// Half the width of its interval.
+    pub half_width: Option<f64>,
+}
+
+/// Everything in the report.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The campaign's file.
+    pub campaign: String,
+    /// The hash of the log's last event.
+    pub head: String,
+    /// The hash of the model.
+    pub model: String,
+    /// The algorithm's name.
+    pub algorithm: String,
+    /// Round by round.
+    pub rounds: Vec<RoundLine>,
+    /// Promotion by promotion.
+    pub promotions: Vec<GroupLine>,
+    /// Segment by segment.
+    pub segments: Vec<GroupLine>,
+    /// Predicted against observed, by decile of the prediction.
+    pub calibration: Vec<GroupLine>,
+    /// What each feature does, promotion by promotion.
+    pub effects: Vec<EffectLine>,
+    /// Sends beside the hold-out.
+    pub uplift: Vec<UpliftLine>,
+}
+
+/// Makes the report.
+///
+/// # Errors
+/// [`Error::Damaged`].
+pub fn report(campaign: &Campaign) -> Result<Report, Error> {
+    let default = campaign.config().reward.default;
+    let mut rounds = Vec::new();
+    let mut all: Vec<(Sent, Fate)> = Vec::new();
+    for info in campaign.rounds().into_values() {
+        let of_round = fates(campaign, info.round)?;
+        let real = || of_round.iter().filter(|(sent, _)| !sent.control);
+        let explores = real().filter(|(sent, _)| sent.greedy != Some(true)).count();
+        rounds.push(RoundLine {
+            round: info.round,
+            closed: info.closed,
+            exploration: explores as f64 / real().count().max(1) as f64,
+            tally: Tally::of(real().map(|(_, fate)| *fate), default),
+        });
+        all.extend(of_round);
+    }
+    let real: Vec<&(Sent, Fate)> = all.iter().filter(|(sent, _)| !sent.control).collect();
+    let line = |name: &str, of: &[&(Sent, Fate)]| GroupLine {
+        name: name.to_owned(),
+        predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
+        tally: Tally::of(of.iter().map(|(_, fate)| *fate), default),
+    };
+    let promotions = campaign.config().promotion.iter().map(|promotion| {
+        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == promotion.name).collect();
+        line(&promotion.name, &of)
+    });
+    let mut by_segment: BTreeMap<&str, Vec<&(Sent, Fate)>> = BTreeMap::new();
+    for &row in real.iter().filter(|_| campaign.config().segment.is_some()) {
+        by_segment.entry(row.0.segment.as_deref().unwrap_or("(none)")).or_default().push(row);
+    }
+    // Rounds chosen before anything was known predict nothing.
+    let mut heard: Vec<&(Sent, Fate)> =
+        real.iter().copied().filter(|(sent, fate)| fate.reward(default).is_some() && sent.greedy.is_some()).collect();
+    heard.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean).then(a.0.id.cmp(&b.0.id)));
+    let deciles = (0..10).map(|decile| (decile, heard.len() * decile / 10..heard.len() * (decile + 1) / 10));
+    let calibration = deciles.filter(|(_, range)| !range.is_empty());
+    Ok(Report {
+        campaign: campaign.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        head: campaign.head().to_owned(),
+        model: campaign.events().last().map_or(String::new(), |event| event.model.clone()),
+        algorithm: campaign.config().algorithm.name().to_owned(),
+        promotions: promotions.collect(),
+        segments: by_segment.iter().map(|(name, of)| line(name, of)).collect(),
+        calibration: calibration.map(|(decile, range)| line(&(decile + 1).to_string(), &heard[range])).collect(),
+        effects: effects::effects(campaign, &real)?,
+        uplift: uplift(campaign, &all),
+        rounds,
+    })
+}
+
+fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {
+    if !all.iter().any(|(sent, _)| sent.control) {
+        return Vec::new();
+    }
+    let default = campaign.config().reward.default;
+    let names = campaign.config().promotion.iter().map(|promotion| Some(promotion.name.as_str()));
+    names
+        .chain([None])
+        .map(|name| {
+            let tally = |control: bool| {
+                let of = all
+                    .iter()
+                    .filter(|(sent, _)| sent.control == control && name.is_none_or(|name| name == sent.promotion));
+                Tally::of(of.map(|(_, fate)| *fate), default)
+            };
+            let (sent, held_out) = (tally(false), tally(true));
+            let both = sent.mean.zip(held_out.mean);
+            let widths = sent.half_width.zip(held_out.half_width);
+            UpliftLine {
+                promotion: name.unwrap_or("all").to_owned(),
+                uplift: both.map(|(sent, held_out)| sent - held_out),
+                half_width: widths.map(|(sent, held_out)| sent.hypot(held_out)),
+                sent,
+                held_out,
+            }
+        })
+        .collect()
+}

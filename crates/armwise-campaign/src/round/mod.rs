@@ -1,0 +1,210 @@
+//! A round: from a table of customers to sends.
+//!
+//! The decision to know: the table streams through [`armwise::Choosing`] part by part, so memory stays with the
+//! candidates; one thread reads and makes features while the others score. Nothing is written before everything,
+//! duplicates included, is known to be good.
+
+mod budget;
+mod constraint;
+mod customers;
+mod part;
+mod sieve;
+mod summary;
+
+pub use summary::{ChosenSummary, PromotionSummary};
+
+use crate::{
+    Campaign, Error,
+    file::{DecisionId, EventKind, Sent, failpoint},
+    recipe::Oddities,
+    table::{Pending, Table},
+};
+use armwise::{Decision, Greedy, Learner, Policy, Round};
+use customers::Customers;
+use part::Parts;
+use sieve::Sieve;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::mpsc::sync_channel;
+
+/// What a choice may be told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ChooseOptions {
+    /// The round's number; the next one unless given.
+    pub round: Option<u64>,
+    /// The seed of this round; the campaign's unless given.
+    pub seed: Option<u64>,
+}
+
+/// A round that was chosen but not written yet.
+#[derive(Debug)]
+pub struct Choice {
+    /// The decisions, those of the hold-out last.
+    pub sent: Vec<Sent>,
+    /// What to tell about it.
+    pub summary: ChosenSummary,
+    round: Round,
+}
+
+/// How many rows were read so far.
+pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+
+/// Chooses a round from a table; nothing is written.
+///
+/// # Errors
+/// [`Error::Conflict`] for a round that exists, errors of the table, or the library's reason why nothing can be chosen.
+pub fn choose(
+    campaign: &Campaign,
+    table: &Table,
+    options: ChooseOptions,
+    progress: Progress<'_>,
+) -> Result<Choice, Error> {
+    let round = next_round(campaign, options)?;
+    let config = campaign.config();
+    let model = campaign.model()?;
+    let known = model.blocks().iter().any(|block| block.count() > 0);
+    let learner = campaign.learner(model.clone())?;
+    let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
+    let oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
+    let share = config.limits.hold_out;
+    let shadow = constraint::oracle(config, Some(share / (1.0 - share)), armwise::OnInfeasible::Fill, round);
+
+    let by_mean_oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
+    let mut choosing = Sieve::new(&learner, round, &oracle)?;
+    let mut by_mean = known.then(|| Sieve::new(&greedy, round, &by_mean_oracle)).transpose()?;
+    let mut control = (share > 0.0).then(|| Sieve::new(&learner, round, &shadow)).transpose()?;
+    let mut customers = Customers::default();
+    let mut odd = Oddities::default();
+    let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
+    std::thread::scope(|scope| -> Result<(), Error> {
+        let (send, receive) = sync_channel(1);
+        let batches = table.batches(Some(&parts.columns()))?;
+        let parts = &parts;
+        scope.spawn(move || {
+            for rows in batches {
+                let part = rows.and_then(|rows| parts.prepare(&rows));
+                let failed = part.is_err();
+                if send.send(part).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        for part in receive {
+            let part = part?;
+            customers.extend(&part);
+            odd.add(&part.odd);
+            progress(customers.len() as u64);
+            let blame = |error| customers.blame(error, table);
+            if let Some(main) = &part.main {
+                choosing.add(main).map_err(blame)?;
+                by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)).map_err(blame)?;
+            }
+            if let (Some(control), Some(held)) = (&mut control, &part.control) {
+                control.add(held).map_err(blame)?;
+            }
+        }
+        Ok(())
+    })?;
+    if customers.len() == 0 {
+        return Err(Error::table(table.name(), "the table has no rows"));
+    }
+    customers.finish(table, &config.customer)?;
+    if !choosing.any() {
+        let problem = "no customer may be chosen: all rest, are held out or are not eligible";
+        return Err(Error::table(table.name(), problem));
+    }
+    let decision = choosing.finish()?;
+    let by_mean = by_mean.map(Sieve::finish).transpose()?;
+    let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
+    let sent = write_down(campaign, round, &decision, by_mean.as_ref(), control.as_ref(), &customers);
+    let summary = summary::summarise(campaign, round, &decision, &sent, &customers, odd, known);
+    Ok(Choice { sent, summary, round })
+}
+
+impl Choice {
+    /// Appends the round to the campaign, then gives `out` its name.
+    ///
+    /// # Errors
+    /// [`Error::Storage`]; before the commit nothing has changed, after it `export` writes the sends again.
+    pub fn commit(self, campaign: &mut Campaign, out: Option<Pending>) -> Result<ChosenSummary, Error> {
+        let body = serde_json::json!({
+            "seed": self.round.seed,
+            "objective": self.summary.objective,
+            "upper_bound": self.summary.upper_bound,
+            "customers": self.summary.customers,
+            "held_out": self.summary.held_out,
+            "resting": self.summary.resting,
+        });
+        let none = BTreeSet::new();
+        campaign.append(EventKind::Choose, Some(self.round.t), &body.to_string(), &self.sent, &[], &none)?;
+        failpoint("before-publish");
+        out.map_or(Ok(()), Pending::publish)?;
+        Ok(self.summary)
+    }
+}
+
+fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Error> {
+    let last = campaign.rounds().keys().next_back().copied().unwrap_or(0);
+    let t = options.round.unwrap_or(last + 1);
+    if t == 0 || t >= 1 << 31 {
+        return Err(Error::Usage(format!("round {t}: rounds count from 1 to 2^31 - 1")));
+    }
+    if t <= last {
+        let what = if campaign.rounds().contains_key(&t) { "was chosen already" } else { "is before the last one" };
+        return Err(Error::Conflict(format!(
+            "round {t} {what} (the last is {last}); `armwise export` writes its sends again"
+        )));
+    }
+    Ok(Round::new(options.seed.unwrap_or(campaign.config().seed), t))
+}
+
+/// The customers who rest in round `t`.
+fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
+    let rest = campaign.config().limits.rest;
+    let rounds = campaign.rounds();
+    let recent = rounds.range(t.saturating_sub(rest)..t).map(|(&round, _)| round);
+    let mut resting = HashSet::new();
+    for round in recent.filter(|_| rest > 0) {
+        resting.extend(campaign.sent(round)?.into_iter().filter(|sent| !sent.control).map(|sent| sent.customer));
+    }
+    Ok(resting)
+}
+
+/// The decisions as rows of the file.
+fn write_down(
+    campaign: &Campaign,
+    round: Round,
+    decision: &Decision,
+    by_mean: Option<&Decision>,
+    control: Option<&Decision>,
+    customers: &Customers,
+) -> Vec<Sent> {
+    let greedy: Option<HashSet<(u32, &str)>> = by_mean
+        .map(|by_mean| by_mean.arms.iter().map(|arm| (arm.block, arm.name.as_deref().unwrap_or_default())).collect());
+    let mut sent = Vec::with_capacity(decision.arms.len());
+    for (decision, control) in std::iter::once((decision, false)).chain(control.map(|control| (control, true))) {
+        let mut rank = vec![0; campaign.config().promotion.len()];
+        for arm in &decision.arms {
+            let customer = arm.name.clone().unwrap_or_default();
+            let block = arm.block as usize;
+            rank[block] += 1;
+            sent.push(Sent {
+                id: DecisionId { round: round.t, number: sent.len() as u32 + 1 },
+                greedy: greedy
+                    .as_ref()
+                    .filter(|_| !control)
+                    .map(|greedy| greedy.contains(&(arm.block, customer.as_str()))),
+                segment: customers.segment(&customer),
+                customer,
+                promotion: campaign.config().promotion[block].name.clone(),
+                control,
+                mean: arm.mean,
+                width: arm.width,
+                draw: arm.draw,
+                score: arm.score,
+                rank: rank[block],
+                features: arm.features.clone(),
+            });
+        }
+    }
+    sent
+}

@@ -1,0 +1,194 @@
+//! A batch of the table made ready to be chosen from: features, who may get what, costs, groups.
+//!
+//! The decision to know: customers who may get nothing (they rest) are taken out before scoring, and those of the
+//! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
+//! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like.
+
+use crate::{Error, file::Setup, recipe::Oddities, table::Rows};
+use armwise::{Arms, Column, Draws, Names, Round, Stream, id_of};
+use std::collections::HashSet;
+
+/// What draws the hold-out: of the campaign's seed and the customer's id alone, the same in every round.
+const HOLD_OUT: Stream = Stream(256);
+
+/// Reads rows into parts.
+pub(super) struct Parts<'a> {
+    setup: &'a Setup,
+    resting: HashSet<String>,
+    draws: Draws,
+}
+
+/// Rows to choose from.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// The customers' ids, one after the other, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+    /// The library's ids of the names.
+    ids: Vec<u64>,
+    features: Vec<f64>,
+    eligible: Vec<bool>,
+    /// Named columns with the number of values per row.
+    columns: Vec<(String, Vec<f64>)>,
+}
+
+/// A batch, split.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) main: Option<Part>,
+    pub(super) control: Option<Part>,
+    pub(super) odd: Oddities,
+    /// Of all rows: customer, and segment where there is one.
+    pub(super) ids: Vec<u64>,
+    pub(super) checks: Vec<u32>,
+    pub(super) segments: Vec<Option<String>>,
+    pub(super) first: u64,
+    pub(super) resting: u64,
+    pub(super) held_out: u64,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(setup: &'a Setup, resting: HashSet<String>) -> Self {
+        Self { setup, resting, draws: Round::new(setup.config.seed, 0).draws(0, HOLD_OUT) }
+    }
+
+    /// The columns to be read.
+    pub(super) fn columns(&self) -> Vec<String> {
+        let mut columns = self.setup.config.own_columns();
+        columns.extend(self.setup.recipe.names().map(str::to_owned));
+        columns.into_iter().collect()
+    }
+
+    /// Reads a batch.
+    pub(super) fn prepare(&self, rows: &Rows) -> Result<Prepared, Error> {
+        let config = &self.setup.config;
+        let blocks = config.promotion.len();
+        let (features, odd) = self.setup.recipe.apply(rows)?;
+        let mut eligible = vec![true; rows.len() * blocks];
+        for (block, promotion) in config.promotion.iter().enumerate() {
+            let Some(column) = &promotion.eligible else { continue };
+            for (row, flag) in rows.flags(column)?.into_iter().enumerate() {
+                eligible[row * blocks + block] = flag;
+            }
+        }
+        let columns = self.constraint_columns(rows, blocks)?;
+        let mut segments = Vec::new();
+        if let Some(segment) = &config.segment {
+            rows.each_text(segment, |_, text| {
+                segments.push(text.map(str::to_owned));
+                Ok(())
+            })?;
+        }
+        let whole = Part { text: String::new(), ends: Vec::new(), ids: Vec::new(), features, eligible, columns };
+        let (mut whole, mut main, mut control) = (whole, Vec::new(), Vec::new());
+        let mut checks = Vec::with_capacity(rows.len());
+        let (mut resting, mut held_out) = (0, 0);
+        rows.each_text(&config.customer, |row, name| {
+            let name = name.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
+            let id = id_of(name);
+            whole.name(name, id);
+            checks.push(super::customers::check_of(name));
+            let held = config.limits.hold_out > 0.0 && self.draws.uniform(id) < config.limits.hold_out;
+            held_out += u64::from(held);
+            if self.resting.contains(name) {
+                resting += 1;
+            } else if whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
+                if held { control.push(row) } else { main.push(row) }
+            }
+            Ok(())
+        })?;
+        let (ids, first) = (whole.ids.clone(), rows.number(0));
+        let control = if control.is_empty() { None } else { Some(whole.pick(&control)) };
+        let main = match main.len() {
+            0 => None,
+            all if all == rows.len() => Some(whole),
+            _ => Some(whole.pick(&main)),
+        };
+        Ok(Prepared { main, control, odd, ids, checks, segments, first, resting, held_out })
+    }
+
+    /// Costs per arm, and for each group whether a row belongs to it.
+    fn constraint_columns(&self, rows: &Rows, blocks: usize) -> Result<Vec<(String, Vec<f64>)>, Error> {
+        let config = &self.setup.config;
+        let mut columns = Vec::new();
+        if config.limits.budget.is_some() {
+            let own = config.limits.cost.as_ref().map(|column| costs(rows, column)).transpose()?;
+            let of = |row: usize, block: usize| {
+                config.promotion[block].cost.unwrap_or(0.0) + own.as_ref().map_or(0.0, |own| own[row])
+            };
+            let values = (0..rows.len()).flat_map(|row| (0..blocks).map(move |block| (row, block)));
+            columns.push((super::constraint::COST.to_owned(), values.map(|(row, block)| of(row, block)).collect()));
+        }
+        for (place, group) in config.limits.group.iter().enumerate() {
+            let mut values = Vec::with_capacity(rows.len());
+            rows.each_text(&group.column, |_, text| {
+                values.push(if text == Some(&group.value) { 1.0 } else { 0.0 });
+                Ok(())
+            })?;
+            columns.push((super::constraint::group(place), values));
+        }
+        Ok(columns)
+    }
+}
+
+fn costs(rows: &Rows, column: &str) -> Result<Vec<f64>, Error> {
+    let costs = rows.numbers(column)?;
+    match costs.iter().position(|cost| cost.is_nan() || *cost < 0.0) {
+        None => Ok(costs),
+        Some(row) => Err(rows.bad(row, column, "a cost must be a number of at least 0")),
+    }
+}
+
+impl Part {
+    fn name(&mut self, name: &str, id: u64) {
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        self.ids.push(id);
+    }
+
+    fn name_of(&self, row: usize) -> &str {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.text[start..self.ends[row]]
+    }
+
+    /// The customers, in row order.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        (0..self.ids.len()).map(|row| self.name_of(row))
+    }
+
+    /// Some of the rows.
+    pub(super) fn pick(&self, rows: &[usize]) -> Self {
+        fn some<T: Copy>(values: &[T], count: usize, rows: &[usize]) -> Vec<T> {
+            let per_row = values.len() / count;
+            rows.iter().flat_map(|row| &values[row * per_row..(row + 1) * per_row]).copied().collect()
+        }
+        let count = self.ids.len();
+        let mut picked = Self {
+            features: some(&self.features, count, rows),
+            eligible: some(&self.eligible, count, rows),
+            columns: self.columns.iter().map(|(name, values)| (name.clone(), some(values, count, rows))).collect(),
+            ..Self::default()
+        };
+        rows.iter().for_each(|&row| picked.name(self.name_of(row), self.ids[row]));
+        picked
+    }
+
+    /// Lends the rows out as arms, by names or by ids alone.
+    pub(super) fn with_arms<T>(
+        &self,
+        names: Option<&Names>,
+        use_arms: impl FnOnce(&Arms<'_>) -> Result<T, armwise::Error>,
+    ) -> Result<T, armwise::Error> {
+        let columns: Vec<Column<'_>> = self.columns.iter().map(|(name, values)| Column { name, values }).collect();
+        let arms = Arms::new(&self.features, self.features.len() / self.ids.len())?.with_columns(&columns)?;
+        let arms = match names {
+            Some(names) => arms.with_names(names)?,
+            None => arms.with_ids(&self.ids)?,
+        };
+        if self.eligible.iter().all(|&flag| flag) {
+            use_arms(&arms)
+        } else {
+            use_arms(&arms.with_eligible(&self.eligible)?)
+        }
+    }
+}

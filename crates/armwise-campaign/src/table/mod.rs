@@ -1,0 +1,18 @@
+//! Tables of customers and responses: Parquet, CSV (also gz) and Arrow IPC, read in batches.
+//!
+//! The decision to know: every format becomes Arrow batches of a few ten thousand rows; only the columns that are
+//! asked for are decoded, and never more than a batch is in memory. CSV gives text columns; whoever reads a number out
+//! of one parses it then, so that an error can name the row and the column.
+
+mod csv;
+mod open;
+mod values;
+mod write;
+
+pub use open::{Batches, Format, Table};
+pub(crate) use values::short;
+pub use values::{ColumnType, Rows};
+pub use write::{Cell, Pending, Sheet, publish};
+
+/// Rows in a batch: enough to keep two threads busy, few enough to be small.
+pub const BATCH: usize = 1 << 16;

@@ -1,0 +1,355 @@
+//! Values of a batch's columns as numbers, texts, flags and vectors.
+//!
+//! The decision to know: a missing number is NaN, whether the table has a null, an empty field or a NaN; what to do
+//! about it is the recipe's business. Infinities and text that is no number are errors with row and column.
+
+use crate::Error;
+use arrow_array::{
+    Array, ArrayRef, RecordBatch,
+    cast::AsArray,
+    types::{
+        Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+        UInt64Type,
+    },
+};
+use arrow_schema::DataType;
+use std::{fmt::Write, sync::Arc};
+
+/// What a column can be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Whole numbers or floats.
+    Number,
+    /// Text, which may hold numbers.
+    Text,
+    /// Yes or no.
+    Flag,
+    /// A list of numbers.
+    Vector,
+    /// Anything else.
+    Other,
+}
+
+impl ColumnType {
+    /// The use of an Arrow type.
+    #[must_use]
+    pub fn of(data: &DataType) -> Self {
+        match data {
+            DataType::Boolean => Self::Flag,
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Self::Text,
+            DataType::Dictionary(_, values) => Self::of(values),
+            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => Self::Vector,
+            data if data.is_integer() || matches!(data, DataType::Float32 | DataType::Float64) => Self::Number,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Some rows of a table.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    batch: RecordBatch,
+    table: Arc<str>,
+    first: u64,
+}
+
+impl Rows {
+    pub(super) fn new(batch: RecordBatch, table: Arc<str>, first: u64) -> Self {
+        Self { batch, table, first }
+    }
+
+    /// How many rows.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "batches without rows are passed over")]
+    pub fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    /// The number of a row in the table, from 1.
+    #[must_use]
+    pub fn number(&self, row: usize) -> u64 {
+        self.first + row as u64
+    }
+
+    /// What messages call the table.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Whether there is such a column.
+    #[must_use]
+    pub fn has(&self, column: &str) -> bool {
+        self.batch.column_by_name(column).is_some()
+    }
+
+    /// An error about a cell.
+    #[must_use]
+    pub fn bad(&self, row: usize, column: &str, problem: impl Into<String>) -> Error {
+        let (table, row) = (self.table.to_string(), self.number(row));
+        Error::Cell { table, row, column: column.to_owned(), problem: problem.into() }
+    }
+
+    fn column(&self, name: &str) -> Result<&ArrayRef, Error> {
+        self.batch.column_by_name(name).ok_or_else(|| Error::table(&self.table, format!("column {name:?} is missing")))
+    }
+
+    fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
+        Error::table(&self.table, format!("column {column:?} has the type {data}; {must} are needed"))
+    }
+
+    /// The numbers of a column, NaN where missing.
+    ///
+    /// # Errors
+    /// [`Error::Cell`] for an infinity or for text that is no number, [`Error::Table`] for another type.
+    pub fn numbers(&self, column: &str) -> Result<Vec<f64>, Error> {
+        let array = self.column(column)?;
+        let numbers = match numbers_of(array) {
+            Some(numbers) => numbers,
+            None if ColumnType::of(array.data_type()) == ColumnType::Text => {
+                let mut numbers = Vec::with_capacity(self.len());
+                self.each_text(column, |row, text| {
+                    numbers.push(text.map_or(Ok(f64::NAN), |text| self.parse(row, column, text))?);
+                    Ok(())
+                })?;
+                numbers
+            }
+            None => return Err(self.wrong_type(column, array.data_type(), "numbers")),
+        };
+        match numbers.iter().position(|number| number.is_infinite()) {
+            None => Ok(numbers),
+            Some(row) => Err(self.bad(row, column, format!("{} is not a finite number", numbers[row]))),
+        }
+    }
+
+    /// The values of a column as text, whatever its type: for tables whose bad rows are put aside, not refused.
+    ///
+    /// # Errors
+    /// [`Error::Table`] for a type that has no text.
+    pub fn any_texts(&self, column: &str) -> Result<Vec<Option<String>>, Error> {
+        let array = self.column(column)?;
+        if matches!(array.data_type(), DataType::Float32 | DataType::Float64) {
+            let numbers = numbers_of(array).unwrap_or_default();
+            return Ok(numbers.iter().map(|number| (!number.is_nan()).then(|| number.to_string())).collect());
+        }
+        let mut texts = Vec::with_capacity(self.len());
+        self.each_text(column, |_, text| {
+            texts.push(text.map(str::to_owned));
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
+        text.trim().parse().map_err(|_| self.bad(row, column, format!("{:?} is not a number", short(text))))
+    }
+
+    /// Calls `visit` with every text of a column; whole numbers and flags are written out.
+    ///
+    /// # Errors
+    /// What `visit` gives, and [`Error::Table`] for a type that has no text of its own.
+    pub fn each_text(
+        &self,
+        column: &str,
+        mut visit: impl FnMut(usize, Option<&str>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let array = self.column(column)?;
+        match array.data_type() {
+            DataType::Utf8 => array.as_string::<i32>().iter().enumerate().try_for_each(|(row, text)| visit(row, text)),
+            DataType::LargeUtf8 => {
+                array.as_string::<i64>().iter().enumerate().try_for_each(|(row, text)| visit(row, text))
+            }
+            DataType::Utf8View => {
+                array.as_string_view().iter().enumerate().try_for_each(|(row, text)| visit(row, text))
+            }
+            DataType::Boolean => {
+                let word = |flag: Option<bool>| flag.map(|flag| if flag { "true" } else { "false" });
+                array.as_boolean().iter().enumerate().try_for_each(|(row, flag)| visit(row, word(flag)))
+            }
+            DataType::Dictionary(..) => {
+                let dictionary = array.as_any_dictionary();
+                let values = self.dictionary_texts(column, dictionary.values())?;
+                let keys = dictionary.normalized_keys();
+                keys.into_iter().enumerate().try_for_each(|(row, key)| {
+                    visit(row, if array.is_null(row) { None } else { values.get(key).and_then(|text| text.as_deref()) })
+                })
+            }
+            DataType::Int64 => {
+                // The usual type of ids: written into one buffer.
+                let mut buffer = String::new();
+                array.as_primitive::<Int64Type>().iter().enumerate().try_for_each(|(row, number)| {
+                    buffer.clear();
+                    let text = number.map(|number| write!(buffer, "{number}"));
+                    visit(row, text.map(|_| buffer.as_str()))
+                })
+            }
+            _ => {
+                let Some(whole) = whole_numbers(array) else {
+                    return Err(self.wrong_type(column, array.data_type(), "texts, whole numbers or flags"));
+                };
+                whole.iter().enumerate().try_for_each(|(row, text)| visit(row, text.as_deref()))
+            }
+        }
+    }
+
+    fn dictionary_texts(&self, column: &str, values: &ArrayRef) -> Result<Vec<Option<String>>, Error> {
+        let texts = match values.data_type() {
+            DataType::Utf8 => values.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect(),
+            DataType::LargeUtf8 => values.as_string::<i64>().iter().map(|text| text.map(str::to_owned)).collect(),
+            _ => whole_numbers(values)
+                .ok_or_else(|| self.wrong_type(column, values.data_type(), "texts or whole numbers"))?,
+        };
+        Ok(texts)
+    }
+
+    /// The flags of a column: true and false, 1 and 0, yes and no.
+    ///
+    /// # Errors
+    /// [`Error::Cell`] for anything else, also for a missing flag.
+    pub fn flags(&self, column: &str) -> Result<Vec<bool>, Error> {
+        let mut flags = Vec::with_capacity(self.len());
+        let mut take = |row: usize, text: Option<&str>| {
+            let text = text.map(|text| text.trim().to_ascii_lowercase());
+            flags.push(match text.as_deref() {
+                Some("true" | "1" | "yes" | "1.0") => true,
+                Some("false" | "0" | "no" | "0.0") => false,
+                other => return Err(self.bad(row, column, format!("{other:?} is neither true nor false"))),
+            });
+            Ok(())
+        };
+        match numbers_of(self.column(column)?) {
+            Some(numbers) => {
+                numbers.iter().enumerate().try_for_each(|(row, number)| take(row, Some(&number.to_string())))?;
+            }
+            None => self.each_text(column, take)?,
+        }
+        Ok(flags)
+    }
+
+    /// The vectors of a column, `dim` numbers to a row, NaN throughout where missing; in text the numbers stand
+    /// between brackets or not, with commas, semicolons or blanks.
+    ///
+    /// # Errors
+    /// [`Error::Cell`] for another length, or a number that is none.
+    pub fn vectors(&self, column: &str, dim: usize) -> Result<Vec<f64>, Error> {
+        let mut values = Vec::with_capacity(self.len() * dim);
+        let mut take = |row: usize, vector: Option<Vec<f64>>| {
+            match vector {
+                None => values.extend(std::iter::repeat_n(f64::NAN, dim)),
+                Some(vector) if vector.len() != dim => {
+                    let problem = format!("a vector of {} numbers where {dim} are expected", vector.len());
+                    return Err(self.bad(row, column, problem));
+                }
+                Some(vector) if vector.iter().any(|number| !number.is_finite()) => {
+                    return Err(self.bad(row, column, "a vector with a number that is missing or not finite"));
+                }
+                Some(vector) => values.extend(vector),
+            }
+            Ok(())
+        };
+        let array = self.column(column)?;
+        let list = |row: usize| -> Option<ArrayRef> {
+            match array.data_type() {
+                DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().value(row)),
+                DataType::List(_) => Some(array.as_list::<i32>().value(row)),
+                DataType::LargeList(_) => Some(array.as_list::<i64>().value(row)),
+                _ => None,
+            }
+        };
+        if ColumnType::of(array.data_type()) == ColumnType::Vector {
+            for row in 0..self.len() {
+                let vector = if array.is_null(row) { None } else { list(row) };
+                let numbers = vector.map(|vector| {
+                    numbers_of(&vector).ok_or_else(|| self.wrong_type(column, array.data_type(), "lists of numbers"))
+                });
+                take(row, numbers.transpose()?)?;
+            }
+            return Ok(values);
+        }
+        self.each_text(column, |row, text| {
+            let parse = |text: &str| -> Result<Vec<f64>, Error> {
+                let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
+                let parts = inner.split([',', ';', ' ']).filter(|part| !part.is_empty());
+                parts.map(|part| self.parse(row, column, part)).collect()
+            };
+            take(row, text.map(parse).transpose()?)
+        })?;
+        Ok(values)
+    }
+
+    /// The length of the first vector of a column.
+    pub(crate) fn vector_length(&self, column: &str) -> Result<usize, Error> {
+        let array = self.column(column)?;
+        Ok(match array.data_type() {
+            DataType::FixedSizeList(_, length) => usize::try_from(*length).unwrap_or(0),
+            DataType::List(_) => array.as_list::<i32>().iter().flatten().next().map_or(0, |list| list.len()),
+            DataType::LargeList(_) => array.as_list::<i64>().iter().flatten().next().map_or(0, |list| list.len()),
+            _ => {
+                let mut length = 0;
+                self.each_text(column, |_, text| {
+                    if let Some(text) = text.filter(|_| length == 0) {
+                        length = text.split([',', ';', ' ']).filter(|part| !part.trim().is_empty()).count();
+                    }
+                    Ok(())
+                })?;
+                length
+            }
+        })
+    }
+}
+
+/// The beginning of a text, for messages.
+pub(crate) fn short(text: &str) -> String {
+    if text.chars().count() <= 40 { text.to_owned() } else { text.chars().take(40).chain(['.', '.', '.']).collect() }
+}
+
+/// The numbers of a numeric array, NaN where missing.
+fn numbers_of(array: &ArrayRef) -> Option<Vec<f64>> {
+    macro_rules! widen {
+        ($kind:ty) => {
+            array.as_primitive::<$kind>().iter().map(|number| number.map_or(f64::NAN, |number| number as f64)).collect()
+        };
+    }
+    #[expect(clippy::cast_lossless, reason = "one rule for all types")]
+    Some(match array.data_type() {
+        DataType::Float64 if array.null_count() == 0 => array.as_primitive::<Float64Type>().values().to_vec(),
+        DataType::Float64 => widen!(Float64Type),
+        DataType::Float32 if array.null_count() == 0 => {
+            array.as_primitive::<Float32Type>().values().iter().map(|&number| f64::from(number)).collect()
+        }
+        DataType::Float32 => widen!(Float32Type),
+        DataType::Int8 => widen!(Int8Type),
+        DataType::Int16 => widen!(Int16Type),
+        DataType::Int32 => widen!(Int32Type),
+        DataType::Int64 => widen!(Int64Type),
+        DataType::UInt8 => widen!(UInt8Type),
+        DataType::UInt16 => widen!(UInt16Type),
+        DataType::UInt32 => widen!(UInt32Type),
+        DataType::UInt64 => widen!(UInt64Type),
+        DataType::Boolean => {
+            let flag = |flag: Option<bool>| flag.map_or(f64::NAN, |flag| if flag { 1.0 } else { 0.0 });
+            array.as_boolean().iter().map(flag).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// Whole numbers written out.
+fn whole_numbers(array: &ArrayRef) -> Option<Vec<Option<String>>> {
+    macro_rules! text {
+        ($kind:ty) => {
+            array.as_primitive::<$kind>().iter().map(|number| number.map(|number| number.to_string())).collect()
+        };
+    }
+    Some(match array.data_type() {
+        DataType::Int8 => text!(Int8Type),
+        DataType::Int16 => text!(Int16Type),
+        DataType::Int32 => text!(Int32Type),
+        DataType::Int64 => text!(Int64Type),
+        DataType::UInt8 => text!(UInt8Type),
+        DataType::UInt16 => text!(UInt16Type),
+        DataType::UInt32 => text!(UInt32Type),
+        DataType::UInt64 => text!(UInt64Type),
+        _ => return None,
+    })
+}

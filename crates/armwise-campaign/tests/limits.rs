@@ -1,0 +1,193 @@
+//! Limits: every one is kept, and where it can be recounted simply, the choice is the best.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
+mod common;
+
+use armwise_campaign::{Campaign, file::EventKind, learn::close, look::fates};
+use common::{Folder, begin, choose_round, customers, learn_text, noise};
+use std::{collections::BTreeMap, path::PathBuf};
+
+fn table(folder: &Folder) -> PathBuf {
+    let mut lines = customers(300);
+    lines = lines.replacen("may_call", "may_call,postage", 1);
+    let rows: Vec<String> = lines
+        .lines()
+        .enumerate()
+        .map(
+            |(i, line)| {
+                if i == 0 { line.to_owned() } else { format!("{line},{}", (noise(9, i as u64) * 8.0).floor() / 4.0) }
+            },
+        )
+        .collect();
+    folder.write("customers.csv", rows.join("\n"))
+}
+
+/// Some rewards, so that scores differ and some are negative.
+fn teach(campaign: &mut Campaign, folder: &Folder, round: u64) {
+    let rows: Vec<String> = campaign
+        .sent(round)
+        .unwrap()
+        .iter()
+        .map(|sent| format!("{},{}\n", sent.id, noise(5, u64::from(sent.id.number)) - 0.3))
+        .collect();
+    learn_text(campaign, folder, EventKind::Learn, &format!("decision,reward\n{}", rows.concat())).unwrap();
+    close(campaign, round).unwrap();
+}
+
+fn postage(folder: &Folder) -> BTreeMap<String, f64> {
+    let text = std::fs::read_to_string(folder.path("customers.csv")).unwrap();
+    let cost = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        (cells[0].to_owned(), cells[5].parse().unwrap())
+    };
+    text.lines().skip(1).map(cost).collect()
+}
+
+const TWO: &str = "[[promotion]]\nname = \"mail\"\nquota = { max = 60 }\ncost = 1.0\n\
+    [[promotion]]\nname = \"call\"\nquota = { max = 30 }\ncost = 5.0\neligible = \"may_call\"\n";
+
+#[test]
+fn a_budget_beside_quotas_is_kept_and_nearly_used() {
+    let folder = Folder::new("budget");
+    let table = table(&folder);
+    let rules =
+        format!("[limits]\nbudget = 70.0\ncost = \"postage\"\n{TWO}[algorithm]\nname = \"c2ucb\"\nalpha = 0.5\n");
+    let mut campaign = begin(&folder, &table, &rules).unwrap();
+    let cost_of = postage(&folder);
+    for round in 1..=3 {
+        let summary = choose_round(&mut campaign, &table).unwrap();
+        let sent = campaign.sent(round).unwrap();
+        let own = |promotion: &str| if promotion == "mail" { 1.0 } else { 5.0 };
+        let cost: f64 = sent.iter().map(|sent| own(&sent.promotion) + cost_of[&sent.customer]).sum();
+        assert!(cost <= 70.0 + 1e-9 && cost > 60.0, "{cost}");
+        assert!(summary.upper_bound >= summary.objective);
+        // The bound is tight: what the choice may be short of is less than the best single send.
+        assert!(summary.upper_bound - summary.objective < sent[0].score.max(sent.last().unwrap().score) + 1e-9);
+        teach(&mut campaign, &folder, round);
+    }
+    // Exact quotas that cost more than the budget are refused with numbers.
+    let folder = Folder::new("budget-exact");
+    let table = self::table(&folder);
+    let rules = "[limits]\nbudget = 20.0\n[[promotion]]\nname = \"mail\"\nquota = 60\ncost = 1.0\n";
+    let error = choose_round(&mut begin(&folder, &table, rules).unwrap(), &table).unwrap_err().to_string();
+    assert!(error.contains("60") && error.contains("20"), "{error}");
+}
+
+#[test]
+fn a_budget_alone_is_kept() {
+    let folder = Folder::new("budget-alone");
+    let table = table(&folder);
+    let rules = "[limits]\nbudget = 40.0\ncost = \"postage\"\n[[promotion]]\nname = \"mail\"\ncost = 1.0\n";
+    let mut campaign = begin(&folder, &table, rules).unwrap();
+    choose_round(&mut campaign, &table).unwrap();
+    let cost_of = postage(&folder);
+    let cost: f64 = campaign.sent(1).unwrap().iter().map(|sent| 1.0 + cost_of[&sent.customer]).sum();
+    assert!(cost <= 40.0 + 1e-9 && cost > 36.0, "{cost}");
+}
+
+#[test]
+fn eligibility_rest_and_hold_out_are_kept() {
+    let folder = Folder::new("rest");
+    let table = table(&folder);
+    let rules = "segment = \"region\"\n[limits]\nrest = 2\nhold_out = 0.2\n\
+        [[promotion]]\nname = \"mail\"\nquota = 40\n[[promotion]]\nname = \"call\"\nquota = 20\neligible = \"may_call\"\n";
+    let mut campaign = begin(&folder, &table, rules).unwrap();
+    let text = std::fs::read_to_string(&table).unwrap();
+    let may_call: BTreeMap<&str, bool> =
+        text.lines().skip(1).map(|line| (line.split(',').next().unwrap(), line.contains("true"))).collect();
+    let mut last: BTreeMap<String, u64> = BTreeMap::new();
+    let mut held: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
+    for round in 1..=5 {
+        let summary = choose_round(&mut campaign, &table).unwrap();
+        assert_eq!((summary.sends, summary.segments.values().sum::<u64>()), (60, 60));
+        // A fifth of the customers is held out, and the same rules find a quarter as many of them (0.2 / 0.8).
+        assert!((35..=85).contains(&summary.held_out) && (13..=17).contains(&summary.controls), "{summary:?}");
+        for sent in campaign.sent(round).unwrap() {
+            assert!(sent.promotion == "mail" || may_call[sent.customer.as_str()]);
+            if sent.control {
+                held.insert(sent.customer);
+            } else {
+                let before = last.insert(sent.customer.clone(), round);
+                assert!(before.is_none_or(|before| round - before > 2), "{} rests", sent.customer);
+            }
+        }
+        teach(&mut campaign, &folder, round);
+    }
+    assert!(last.keys().all(|customer| !held.contains(customer)), "nobody of the hold-out is contacted");
+    // The hold-out's answers are kept for the comparison and teach the model nothing.
+    let all: usize = (1..=5).map(|round| fates(&campaign, round).unwrap().len()).sum();
+    let count: u64 = campaign.model().unwrap().blocks().iter().map(armwise::Block::count).sum();
+    assert_eq!(count, 300);
+    assert!(all > 300);
+}
+
+#[test]
+fn groups_are_kept_for_one_promotion_and_for_several() {
+    let groups = "[[limits.group]]\ncolumn = \"region\"\nvalue = \"north\"\nmin = 9\nmax = 9\n\
+        [[limits.group]]\ncolumn = \"region\"\nvalue = \"south\"\nmax = 2\n";
+    let one = "[[promotion]]\nname = \"mail\"\nquota = 15\n";
+    let two = "[[promotion]]\nname = \"mail\"\nquota = 10\n[[promotion]]\nname = \"call\"\nquota = 5\n";
+    for (promotions, size) in [(one, 300), (two, 40)] {
+        let folder = Folder::new("groups");
+        let table = folder.write("customers.csv", customers(size));
+        let mut campaign = begin(&folder, &table, &format!("segment = \"region\"\n{promotions}{groups}")).unwrap();
+        let summary = choose_round(&mut campaign, &table).unwrap();
+        assert_eq!((summary.sends, summary.segments["north"]), (15, 9), "{summary:?}");
+        assert!(summary.segments.get("south").is_none_or(|&sends| sends <= 2), "{summary:?}");
+    }
+}
+
+#[test]
+fn quotas_that_cannot_be_met_are_an_error_or_filled() {
+    let folder = Folder::new("infeasible");
+    let table = folder.write("customers.csv", customers(30));
+    let quotas = "[[promotion]]\nname = \"mail\"\nquota = 25\n[[promotion]]\nname = \"call\"\nquota = 10\n";
+    let mut campaign = begin(&folder, &table, quotas).unwrap();
+    assert!(choose_round(&mut campaign, &table).unwrap_err().to_string().contains("35"));
+    drop(campaign);
+    std::fs::remove_file(folder.path("c.armwise")).unwrap();
+    let mut campaign = begin(&folder, &table, &format!("[limits]\non_infeasible = \"fill\"\n{quotas}")).unwrap();
+    let summary = choose_round(&mut campaign, &table).unwrap();
+    assert_eq!((summary.sends, summary.missing.len()), (30, 1));
+}
+
+/// A table of several parts, most of whose rows are sifted out, gives what the library gives for the whole at once.
+#[test]
+fn sifting_parts_changes_no_decision() {
+    let folder = Folder::new("sieve");
+    let table = folder.write("customers.csv", customers(140_000));
+    for quotas in ["30", "{ max = 30 }", "{ min = 5, max = 60 }"] {
+        let rules = format!(
+            "[[promotion]]\nname = \"mail\"\nquota = {quotas}\n[[promotion]]\nname = \"call\"\nquota = 40\neligible = \"may_call\"\n\
+             [[features.column]]\nname = \"age\"\nkind = \"numeric\"\n[[features.column]]\nname = \"region\"\nkind = \"categorical\"\n"
+        );
+        let mut campaign = begin(&folder, &table, &rules).unwrap();
+        choose_round(&mut campaign, &table).unwrap();
+        teach(&mut campaign, &folder, 1);
+        choose_round(&mut campaign, &table).unwrap();
+
+        let (mut names, mut features, mut eligible) = (Vec::new(), Vec::new(), Vec::new());
+        for rows in common::open(&table).batches(None).unwrap() {
+            let rows = rows.unwrap();
+            names.extend(rows.any_texts("customer").unwrap().into_iter().flatten());
+            features.extend(campaign.recipe().apply(&rows).unwrap().0);
+            eligible.extend(rows.flags("may_call").unwrap().into_iter().flat_map(|flag| [true, flag]));
+        }
+        let names = armwise::Names::new(names).unwrap();
+        let arms = armwise::Arms::new(&features, campaign.recipe().dim()).unwrap();
+        let arms = arms.with_names(&names).unwrap().with_eligible(&eligible).unwrap();
+        let quota = |quota: Option<armwise::Quota>| quota.unwrap();
+        let each: Vec<_> = campaign.config().promotion.iter().map(|promotion| quota(promotion.quota)).collect();
+        let learner = campaign.learner(campaign.model().unwrap()).unwrap();
+        let whole = learner.choose(armwise::Round::new(1, 2), &arms, &armwise::Assignment::new(each)).unwrap();
+        let sent = campaign.sent(2).unwrap();
+        assert_eq!(sent.len(), whole.arms.len());
+        for (sent, arm) in sent.iter().zip(&whole.arms) {
+            assert_eq!(Some(&sent.customer), arm.name.as_ref());
+            assert_eq!((sent.score.to_bits(), &sent.features), (arm.score.to_bits(), &arm.features));
+        }
+        drop(campaign);
+        std::fs::remove_file(folder.path("c.armwise")).unwrap();
+    }
+}

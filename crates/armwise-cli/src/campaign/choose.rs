@@ -1,0 +1,84 @@
+//! `armwise choose`.
+//!
+//! The decision to know: the sends are complete on the disk, under a name of their own, before the round is committed,
+//! and get their name after it. Whatever happens in between, `export` writes them again.
+
+use std::path::{Path, PathBuf};
+
+use armwise_campaign::{
+    Campaign as File, Error,
+    look::sends,
+    round::{ChooseOptions, choose},
+};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{Campaign, TableArguments, print, text};
+
+/// Arguments of `choose`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    #[command(flatten)]
+    table: TableArguments,
+    /// Where the sends go: CSV or Parquet by the extension; standard output unless given.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Choose and show, but write nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// The round's number; the next one unless given.
+    #[arg(long)]
+    round: Option<u64>,
+    /// The seed of this round's draws; the campaign's unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Threads; all processors unless given. The sends do not depend on it.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
+    if let Some(threads) = arguments.threads {
+        // Fails only if the pool is already there, which it is not: this runs first.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
+    }
+    let path = &arguments.campaign.campaign;
+    let table = arguments.table.open()?;
+    let mut campaign = if arguments.dry_run { File::read(path)? } else { File::write(path, "choose")? };
+    let options = ChooseOptions { round: arguments.round, seed: arguments.seed };
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(
+        ProgressStyle::with_template("{spinner} {human_pos} customers read, {per_sec}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+    );
+    let choice = choose(&campaign, &table, options, &|rows| bar.set_position(rows));
+    bar.finish_and_clear();
+    let choice = choice?;
+    // With --json the object is on stdout, so the sends go to a file or nowhere.
+    let out = match (&arguments.out, arguments.campaign.json) {
+        (Some(out), _) => Some(out.as_path()),
+        (None, false) => Some(Path::new("-")),
+        (None, true) => None,
+    };
+    let to_stdout = out == Some(Path::new("-"));
+    let sheet = sends(&choice.sent);
+    let summary = if arguments.dry_run {
+        if !to_stdout {
+            out.map(|out| sheet.write(out)?.publish()).transpose()?;
+        }
+        choice.summary.clone()
+    } else {
+        let pending = out.filter(|_| !to_stdout).map(|out| sheet.write(out)).transpose()?;
+        choice.commit(&mut campaign, pending)?
+    };
+    if to_stdout {
+        sheet.write(Path::new("-"))?.publish()?;
+    }
+    if arguments.campaign.json {
+        print(true, &summary, String::new);
+    }
+    eprint!("{}", text::chosen(&summary, arguments.dry_run));
+    Ok(0)
+}

@@ -1,0 +1,137 @@
+//! `armwise init`.
+//!
+//! The decision to know: without `--config` a commented campaign.toml is written beside the campaign. With promotions
+//! on the command line the campaign begins at once; without, the file is for the analyst to finish.
+
+use std::{fmt::Write, path::PathBuf};
+
+use armwise_campaign::{
+    Error, complete,
+    config::{Config, template},
+    init,
+    table::{Format, Table},
+};
+use clap::Args;
+use serde_json::json;
+
+use super::{Campaign, print};
+
+/// Arguments of `init`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// A table of customers, on a sample of which the features are fitted.
+    #[arg(long, value_name = "TABLE")]
+    from: PathBuf,
+    /// The table's format where the extension does not tell.
+    #[arg(long)]
+    format: Option<Format>,
+    /// The rules, in TOML.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["promotion", "customer", "seed"])]
+    config: Option<PathBuf>,
+    /// A promotion and how many customers get it; may be repeated.
+    #[arg(long, value_name = "NAME=QUOTA")]
+    promotion: Vec<String>,
+    /// The column with the customer's id; guessed unless given.
+    #[arg(long, value_name = "COLUMN")]
+    customer: Option<String>,
+    /// The seed of all draws.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
+    let path = &arguments.campaign.campaign;
+    if path.exists() {
+        return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
+    }
+    let table = Table::open(&arguments.from, arguments.format)?;
+    let (config, written) = if let Some(file) = &arguments.config {
+        let text = std::fs::read_to_string(file).map_err(|error| storage(file, &error))?;
+        (Config::parse(&text, file)?, None)
+    } else {
+        let (config, toml) = write_rules(arguments, &table)?;
+        if arguments.promotion.is_empty() {
+            let value = json!({"config": toml, "campaign": null});
+            print(arguments.campaign.json, &value, String::new);
+            eprintln!(
+                "{} is written: name your promotions in it, then run\n  armwise init {} --from {} --config {}",
+                toml.display(),
+                path.display(),
+                arguments.from.display(),
+                toml.display()
+            );
+            return Ok(0);
+        }
+        (config, Some(toml))
+    };
+    let (_, begun) = init(path, &table, config)?;
+    let value = json!({"campaign": path, "config": written, "begun": begun});
+    print(arguments.campaign.json, &value, String::new);
+    if let Some(toml) = &written {
+        eprintln!("{} is written: the rules as they were frozen", toml.display());
+    }
+    eprintln!(
+        "{}: {} promotions, {} features, fitted on {} customers",
+        path.display(),
+        begun.promotions.len(),
+        begun.features,
+        begun.sample
+    );
+    for (column, reason) in &begun.left_out {
+        eprintln!("  column {column:?} is left out: {reason}");
+    }
+    Ok(0)
+}
+
+/// Writes campaign.toml beside the campaign, from the flags and the table.
+fn write_rules(arguments: &Arguments, table: &Table) -> Result<(Config, PathBuf), Error> {
+    let toml = arguments.campaign.campaign.with_file_name("campaign.toml");
+    let mut config = from_flags(arguments, table)?;
+    let left_out = complete(&mut config, table)?;
+    let mut file = std::fs::File::create_new(&toml).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Error::Conflict(format!("{} exists already; use it with --config, or move it away", toml.display()))
+        }
+        _ => storage(&toml, &error),
+    })?;
+    let text = template(&config, &left_out);
+    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| storage(&toml, &error))?;
+    Ok((config, toml))
+}
+
+fn storage(path: &std::path::Path, error: &std::io::Error) -> Error {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        return Error::NotFound { what: "the file", name: path.display().to_string(), hint: String::new() };
+    }
+    Error::Storage { path: path.to_owned(), problem: error.to_string() }
+}
+
+/// The rules that the flags and the table tell.
+fn from_flags(arguments: &Arguments, table: &Table) -> Result<Config, Error> {
+    let columns: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
+    let usual = ["customer", "customer_id", "user_id", "id"];
+    let found = usual.into_iter().find(|name| columns.iter().any(|column| column.to_lowercase() == *name));
+    let of_table = |name: &str| columns.iter().find(|column| column.to_lowercase() == name).cloned();
+    let customer = arguments.customer.clone().or_else(|| found.and_then(of_table));
+    let customer = customer.ok_or_else(|| {
+        Error::Usage(format!("which column has the customer's id? give --customer; there are {}", columns.join(", ")))
+    })?;
+    let mut text = format!("customer = {}\nseed = {}\n", quoted(&customer), arguments.seed);
+    for promotion in &arguments.promotion {
+        let (name, quota) = promotion.split_once('=').unwrap_or((promotion, ""));
+        let quota: usize = quota.parse().map_err(|_| {
+            Error::Usage(format!("--promotion {promotion}: give a name and a whole number, as in mail=500"))
+        })?;
+        let _ = write!(text, "[[promotion]]\nname = {}\nquota = {quota}\n", quoted(name));
+    }
+    if arguments.promotion.is_empty() {
+        text += "[[promotion]]\nname = \"mail\"\nquota = 500\n";
+    }
+    Config::parse(&text, std::path::Path::new("the command line"))
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_default()
+}

@@ -1,0 +1,189 @@
+//! `armwise status`, `why`, `report`, `export`, `verify` and `replay`: they only read.
+
+use std::path::{Path, PathBuf};
+
+use armwise_campaign::{
+    Campaign as File, Error,
+    file::{model_hash, verify as check},
+    look::{self, results, sends},
+    report::{html, report as make_report},
+    table::{Cell, Format, Sheet, Table, publish},
+};
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{Campaign, print, text};
+
+/// Arguments of `status`.
+#[derive(Args)]
+pub(crate) struct StatusArguments {
+    #[command(flatten)]
+    campaign: Campaign,
+}
+
+/// Arguments of `why`.
+#[derive(Args)]
+pub(crate) struct WhyArguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// The customer, as in the table.
+    customer: String,
+    /// The round; the last in which the customer was chosen unless given.
+    #[arg(long)]
+    round: Option<u64>,
+    /// The round's table, for a customer who was not chosen.
+    #[arg(long)]
+    table: Option<PathBuf>,
+    /// The table's format where the extension does not tell.
+    #[arg(long)]
+    format: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
+enum What {
+    /// The sends of a round, as choose wrote them.
+    Sends,
+    /// All decisions with what became of them.
+    Results,
+    /// The learner as JSON, for the library.
+    Learner,
+    /// The event log.
+    Log,
+}
+
+/// Arguments of `report`.
+#[derive(Args)]
+pub(crate) struct ReportArguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// Where the page goes.
+    #[arg(long, value_name = "FILE", required_unless_present = "json")]
+    html: Option<PathBuf>,
+}
+
+/// Arguments of `export`.
+#[derive(Args)]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// What to write.
+    what: What,
+    /// The round; needed for sends.
+    #[arg(long)]
+    round: Option<u64>,
+    /// The file: CSV or Parquet by the extension; standard output unless given.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    out: PathBuf,
+}
+
+/// Arguments of `verify`.
+#[derive(Args)]
+pub(crate) struct VerifyArguments {
+    #[command(flatten)]
+    campaign: Campaign,
+}
+
+/// Arguments of `replay`.
+#[derive(Args)]
+pub(crate) struct ReplayArguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// The last event to be replayed; all unless given.
+    #[arg(long, value_name = "EVENT")]
+    until: Option<u64>,
+}
+
+pub(crate) fn status(arguments: &StatusArguments) -> Result<u8, Error> {
+    let campaign = File::read(&arguments.campaign.campaign)?;
+    let status = look::status(&campaign)?;
+    print(arguments.campaign.json, &status, || text::status(&status));
+    Ok(0)
+}
+
+pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Error> {
+    let campaign = File::read(&arguments.campaign.campaign)?;
+    let table = arguments.table.as_ref().map(|path| Table::open(path, arguments.format)).transpose()?;
+    let why = look::why(&campaign, &arguments.customer, arguments.round, table.as_ref())?;
+    print(arguments.campaign.json, &why, || text::why(&why));
+    Ok(0)
+}
+
+pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Error> {
+    let campaign = File::read(&arguments.campaign.campaign)?;
+    let report = make_report(&campaign)?;
+    if let Some(path) = &arguments.html {
+        publish(path, html(&report).as_bytes())?;
+        eprintln!("the report is in {}", path.display());
+    }
+    print(arguments.campaign.json, &report, String::new);
+    Ok(0)
+}
+
+pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Error> {
+    let campaign = File::read(&arguments.campaign.campaign)?;
+    let sheet = match (arguments.what, arguments.round) {
+        (What::Sends, None) => return Err(Error::Usage("export sends needs --round".to_owned())),
+        (What::Sends, Some(round)) => sends(&campaign.sent(round)?),
+        (What::Results, round) => results(&campaign, round)?,
+        (What::Log, _) => log(&campaign),
+        (What::Learner, _) => {
+            let json = campaign.learner(campaign.model()?)?.to_json()?;
+            if arguments.out == Path::new("-") {
+                println!("{json}");
+            } else {
+                publish(&arguments.out, json.as_bytes())?;
+            }
+            return Ok(0);
+        }
+    };
+    sheet.write(&arguments.out)?.publish()?;
+    if arguments.out != Path::new("-") {
+        let value = json!({"out": arguments.out, "rows": sheet.len()});
+        print(arguments.campaign.json, &value, String::new);
+        eprintln!("{} rows in {}", sheet.len(), arguments.out.display());
+    }
+    Ok(0)
+}
+
+fn log(campaign: &File) -> Sheet {
+    let mut sheet = Sheet::new(&["event", "at", "kind", "round", "rows", "model", "hash", "body"]);
+    for event in campaign.events() {
+        sheet.push(vec![
+            Cell::Whole(event.seq.cast_signed()),
+            Cell::from(event.at.as_str()),
+            Cell::from(event.kind.name()),
+            event.round.map_or(Cell::Nothing, |round| Cell::Whole(round.cast_signed())),
+            Cell::Whole(event.rows.cast_signed()),
+            Cell::from(event.model.as_str()),
+            Cell::from(event.hash.as_str()),
+            Cell::from(event.body.as_str()),
+        ]);
+    }
+    sheet
+}
+
+pub(crate) fn verify(arguments: &VerifyArguments) -> Result<u8, Error> {
+    let verified = check(&arguments.campaign.campaign)?;
+    print(arguments.campaign.json, &verified, || text::verified(&verified));
+    Ok(if verified.good { 0 } else { 6 })
+}
+
+pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Error> {
+    let campaign = File::read(&arguments.campaign.campaign)?;
+    let events = campaign.events();
+    let last = events.len() as u64;
+    let until = arguments.until.unwrap_or(last);
+    let event = events.iter().find(|event| event.seq == until).ok_or_else(|| Error::NotFound {
+        what: "event",
+        name: until.to_string(),
+        hint: format!("; the log has {last}"),
+    })?;
+    let found = model_hash(&campaign.replay(until)?);
+    let same = found == event.model;
+    let value = json!({"until": until, "model": found, "log": event.model, "same": same});
+    print(arguments.campaign.json, &value, || {
+        let verdict = if same { "as the log says" } else { "NOT what the log says" };
+        format!("after event {until} the model is {found}, {verdict}\n")
+    });
+    Ok(if same { 0 } else { 6 })
+}

@@ -1,0 +1,126 @@
+//! The commands of a campaign: parse, call, print.
+//!
+//! The decision to know: data go to stdout, messages to stderr; with `--json` stdout is one JSON object. Exit codes: 0
+//! done, 1 failure, 2 usage or bad input, 3 some rows put aside, 4 not found, 5 conflict, 6 storage, 75 locked.
+
+mod choose;
+mod init;
+mod learn;
+mod look;
+mod text;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use armwise_campaign::{
+    Error,
+    table::{Format, Table},
+};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+/// Some rows were put aside.
+const SOME_REJECTED: u8 = 3;
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Begin a campaign: read the rules, fit the features on a table, make the file.
+    #[command(
+        after_help = "Example: armwise init spring.armwise --from customers.parquet --promotion mail=500 --promotion call=200"
+    )]
+    Init(init::Arguments),
+    /// Choose who gets which promotion this round.
+    #[command(after_help = "Example: armwise choose spring.armwise customers.parquet --out sends.csv")]
+    Choose(choose::Arguments),
+    /// Learn rewards: late, in parts, in any order, repeated; each is counted once.
+    #[command(
+        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward."
+    )]
+    Learn(learn::Arguments),
+    /// Change rewards that were learned before.
+    #[command(after_help = "Example: armwise correct spring.armwise corrections.csv")]
+    Correct(learn::Arguments),
+    /// Mark sends that did not arrive: they are never learned as silence.
+    #[command(after_help = "Example: armwise undelivered spring.armwise bounces.csv")]
+    Undelivered(learn::Arguments),
+    /// End a round's response window: silence becomes the default reward.
+    #[command(after_help = "Example: armwise close spring.armwise --round 3")]
+    Close(learn::CloseArguments),
+    /// Where the rounds stand.
+    #[command(after_help = "Example: armwise status spring.armwise")]
+    Status(look::StatusArguments),
+    /// Why a customer was chosen in a round, or was not.
+    #[command(after_help = "Example: armwise why spring.armwise C00017 --round 3")]
+    Why(look::WhyArguments),
+    /// What was sent, what came back and what was learned, as one HTML page.
+    #[command(after_help = "Example: armwise report spring.armwise --html report.html")]
+    Report(look::ReportArguments),
+    /// Write sends, results, the learner or the log to a file.
+    #[command(after_help = "Example: armwise export spring.armwise sends --round 3 --out sends.csv")]
+    Export(look::ExportArguments),
+    /// Check the file against its log; say what is damaged and what can be recovered.
+    #[command(after_help = "Example: armwise verify spring.armwise")]
+    Verify(look::VerifyArguments),
+    /// Sum the model anew from the log and compare it with the hash that the log names.
+    #[command(after_help = "Example: armwise replay spring.armwise --until 12")]
+    Replay(look::ReplayArguments),
+}
+
+/// The campaign, and how to print.
+#[derive(Args)]
+struct Campaign {
+    /// The campaign's file.
+    campaign: PathBuf,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A table to be read.
+#[derive(Args)]
+struct TableArguments {
+    /// The table: Parquet, CSV (also gz) or Arrow IPC by its extension; `-` is standard input.
+    table: PathBuf,
+    /// The table's format where the extension does not tell: parquet, csv or arrow.
+    #[arg(long)]
+    format: Option<Format>,
+}
+
+impl TableArguments {
+    fn open(&self) -> Result<Table, Error> {
+        Table::open(&self.table, self.format)
+    }
+}
+
+/// Runs a command and gives its exit code.
+pub(crate) fn run(command: &Command) -> ExitCode {
+    let outcome = match command {
+        Command::Init(arguments) => init::run(arguments),
+        Command::Choose(arguments) => choose::run(arguments),
+        Command::Learn(arguments) => learn::run(arguments, learn::Kind::Learn),
+        Command::Correct(arguments) => learn::run(arguments, learn::Kind::Correct),
+        Command::Undelivered(arguments) => learn::run(arguments, learn::Kind::Undelivered),
+        Command::Close(arguments) => learn::close(arguments),
+        Command::Status(arguments) => look::status(arguments),
+        Command::Why(arguments) => look::why(arguments),
+        Command::Report(arguments) => look::report(arguments),
+        Command::Export(arguments) => look::export(arguments),
+        Command::Verify(arguments) => look::verify(arguments),
+        Command::Replay(arguments) => look::replay(arguments),
+    };
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Prints a value as JSON on stdout, or `text` where people read: on stdout if it is what was asked for.
+fn print(json: bool, value: &impl Serialize, text: impl FnOnce() -> String) {
+    if json {
+        println!("{}", serde_json::to_string(value).unwrap_or_default());
+    } else {
+        print!("{}", text());
+    }
+}

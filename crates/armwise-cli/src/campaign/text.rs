@@ -1,0 +1,138 @@
+//! What people read: summaries as plain text.
+
+use std::fmt::Write;
+
+use armwise_campaign::{
+    file::Verified,
+    learn::Learned,
+    look::{Status, Why},
+    round::ChosenSummary,
+};
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
+    let mut text = String::new();
+    let note = if dry_run { " (dry run, nothing is written)" } else { "" };
+    let _ = writeln!(text, "round {}: {} sends to {} customers{note}", summary.round, summary.sends, summary.customers);
+    for line in &summary.promotions {
+        let threshold = line.threshold.map_or(String::new(), |threshold| format!(", scores from {threshold:.4}"));
+        let _ = writeln!(
+            text,
+            "  {:<20} {:>8} sends, expected reward {:.2}{threshold}, {} of them exploration",
+            line.promotion, line.sends, line.expected_reward, line.exploration
+        );
+    }
+    for (segment, sends) in &summary.segments {
+        let _ = writeln!(text, "  segment {segment:<12} {sends:>8} sends");
+    }
+    let _ = writeln!(
+        text,
+        "  expected reward {:.2}; exploration {}",
+        summary.expected_reward,
+        percent(summary.exploration)
+    );
+    if summary.resting > 0 || summary.held_out > 0 {
+        let _ = writeln!(
+            text,
+            "  {} customers rest; {} are held out, of whom {} would have been chosen",
+            summary.resting, summary.held_out, summary.controls
+        );
+    }
+    for price in summary.prices.iter().filter(|price| price.value.abs() > 1e-12) {
+        let _ = writeln!(text, "  {}: one more unit would be worth {:.4}", price.of, price.value);
+    }
+    for missing in &summary.missing {
+        let _ = writeln!(text, "  warning: {}: {} of {} filled", missing.of, missing.chosen, missing.needed);
+    }
+    if summary.upper_bound > summary.objective {
+        let gap = (summary.upper_bound - summary.objective) / summary.upper_bound.abs().max(1e-300);
+        let _ = writeln!(text, "  the sum of scores is within {:.4} % of the best", 100.0 * gap);
+    }
+    for (column, count) in &summary.odd.unseen {
+        let _ = writeln!(text, "  warning: column {column:?}: {count} values that init did not see count as none");
+    }
+    for (column, count) in &summary.odd.missing {
+        let _ = writeln!(text, "  column {column:?}: {count} missing values were filled");
+    }
+    if summary.odd.shortened > 0 {
+        let _ = writeln!(
+            text,
+            "  warning: {} customers lie outside what init saw and were scaled back",
+            summary.odd.shortened
+        );
+    }
+    text
+}
+
+pub(super) fn learned(learned: &Learned) -> String {
+    let mut text = format!(
+        "{} rows: {} applied, {} known already, {} put aside\n",
+        learned.rows, learned.applied, learned.repeated, learned.rejected
+    );
+    for (reason, count) in &learned.reasons {
+        let _ = writeln!(text, "  {reason}: {count}");
+    }
+    text
+}
+
+pub(super) fn status(status: &Status) -> String {
+    let mut text = format!(
+        "promotions {}; {} features; {} events\nmodel {}\nlog   {}\n",
+        status.promotions.join(", "),
+        status.features,
+        status.events,
+        status.model,
+        status.head
+    );
+    let _ = writeln!(
+        text,
+        "{:>5}  {:<20} {:<6} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11}",
+        "round", "chosen", "window", "sends", "answered", "silent", "pending", "undelivered", "mean reward"
+    );
+    for line in &status.rounds {
+        let window = if line.closed { "closed" } else { "open" };
+        let mean = line.mean_reward.map_or("-".to_owned(), |mean| format!("{mean:.4}"));
+        let _ = writeln!(
+            text,
+            "{:>5}  {:<20} {window:<6} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}",
+            line.round, line.at, line.sends, line.answered, line.silent, line.pending, line.undelivered
+        );
+    }
+    text
+}
+
+pub(super) fn why(why: &Why) -> String {
+    let mut text = format!("customer {}, round {}\n", why.customer, why.round);
+    for line in &why.promotions {
+        let place = match (&line.decision, line.rank, line.control) {
+            (Some(decision), Some(rank), false) => format!("chosen, rank {rank}, decision {decision}"),
+            (Some(decision), Some(rank), true) => format!("held out, rank {rank}, decision {decision}"),
+            _ => "not chosen".to_owned(),
+        };
+        let draw = line.draw.map_or("none".to_owned(), |draw| format!("{draw:.4}"));
+        let threshold = line.threshold.map_or("none".to_owned(), |threshold| format!("{threshold:.4}"));
+        let _ = writeln!(
+            text,
+            "{}: {place}\n  mean {:.4}, width {:.4}, draw {draw}, score {:.4}; lowest chosen score {threshold}",
+            line.promotion, line.mean, line.width, line.score
+        );
+        for part in &line.contributions {
+            let _ = writeln!(text, "    {:+.4}  {} (x = {:.4})", part.adds, part.feature, part.value);
+        }
+    }
+    text
+}
+
+pub(super) fn verified(verified: &Verified) -> String {
+    if verified.good {
+        return format!("good: {} events, model {}\n", verified.events, verified.model);
+    }
+    let mut text = String::new();
+    for finding in &verified.findings {
+        let _ = writeln!(text, "damaged: {}\n  {}", finding.damaged, finding.recovery);
+    }
+    text
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# A campaign of eight weeks on a made-up market of 50,000 customers. Run it from anywhere; it works in a folder of its
+# own and needs the built program (`cargo build --release`) and Python 3. `make test` runs it.
+set -euo pipefail
+here="$(cd "$(dirname "$0")" && pwd)"
+armwise="${ARMWISE:-$here/../target/release/armwise}"
+armwise="$(cd "$(dirname "$armwise")" && pwd)/armwise"
+cd "${1:-$(mktemp -d)}"
+python3 "$here/customers.py" table customers.csv
+
+cat > rules.toml <<'RULES'
+customer = "customer"
+segment = "region"
+
+[algorithm]
+name = "arm-wise-ts"
+v = 0.3
+
+[limits]
+rest = 1
+hold_out = 0.05
+
+[[promotion]]
+name = "mail"
+quota = 1500
+
+[[promotion]]
+name = "call"
+quota = 800
+eligible = "may_call"
+
+[[promotion]]
+name = "gift"
+quota = { max = 800 }
+
+[[features.column]]
+name = "age"
+kind = "numeric"
+[[features.column]]
+name = "visits"
+kind = "numeric"
+[[features.column]]
+name = "region"
+kind = "categorical"
+[[features.column]]
+name = "plan"
+kind = "categorical"
+RULES
+
+"$armwise" init spring.armwise --from customers.csv --config rules.toml
+for week in 1 2 3 4 5 6 7 8; do
+  "$armwise" choose spring.armwise customers.csv --out sends.csv
+  "$armwise" export spring.armwise results --round "$week" --out results.csv  # sends and the hold-out
+  python3 "$here/customers.py" answers results.csv answers.csv
+  "$armwise" learn spring.armwise answers.csv
+  "$armwise" learn spring.armwise answers.csv     # once more: each answer is counted once
+  "$armwise" close spring.armwise --round "$week"
+done
+"$armwise" status spring.armwise
+"$armwise" report spring.armwise --html report.html --json > report.json
+"$armwise" verify spring.armwise
+python3 "$here/customers.py" check report.json
+echo "the report is $PWD/report.html"

@@ -1,0 +1,134 @@
+"""A made-up market for the walk-through: 50,000 customers, and how they answer.
+
+The decision to know: the chance of an answer is linear in the columns, so the effects that armwise reports have true
+values to be compared with. Everything is a pure function of the seed.
+
+    customers.py table OUT                        the table of customers
+    customers.py answers RESULTS OUT              who answers: decision and reward, silence left out
+    customers.py check REPORT                     signs and intervals of a `report --json` against the truth
+"""
+
+import csv
+import hashlib
+import json
+import random
+import sys
+
+CUSTOMERS = 50_000
+ORGANIC = 0.4
+REGIONS = ["north", "south", "east", "west"]
+PLANS = ["basic", "plus", "family"]
+BASE = {"mail": 0.22, "call": 0.30, "gift": 0.26}
+# By how much a unit of each column changes the chance of an answer, for each promotion.
+AGE = {"mail": 0.003, "call": 0.0, "gift": -0.003}
+VISITS = {"mail": 0.0, "call": 0.015, "gift": 0.005}
+REGION = {
+    "mail": {"north": 0.10, "south": 0.0, "east": -0.05, "west": 0.0},
+    "call": {"north": 0.0, "south": 0.10, "east": 0.0, "west": -0.05},
+    "gift": {"north": -0.05, "south": 0.0, "east": 0.12, "west": 0.0},
+}
+PLAN = {
+    "mail": {"basic": 0.0, "plus": 0.05, "family": 0.0},
+    "call": {"basic": -0.05, "plus": 0.0, "family": 0.10},
+    "gift": {"basic": 0.05, "plus": 0.0, "family": 0.0},
+}
+
+
+def customers():
+    market = random.Random(2024)
+    for number in range(CUSTOMERS):
+        yield {
+            "customer": f"C{number:05d}",
+            "age": market.randint(18, 80),
+            "visits": market.randint(0, 12),
+            "region": market.choices(REGIONS, weights=[3, 4, 2, 1])[0],
+            "plan": market.choices(PLANS, weights=[5, 3, 2])[0],
+            "may_call": market.choice(["true", "true", "false"]),
+        }
+
+
+def chance(customer, promotion):
+    return (
+        BASE[promotion]
+        + AGE[promotion] * (int(customer["age"]) - 49)
+        + VISITS[promotion] * (int(customer["visits"]) - 6)
+        + REGION[promotion][customer["region"]]
+        + PLAN[promotion][customer["plan"]]
+    )
+
+
+def luck(text):
+    """A number in [0, 1) that depends on the text alone."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+
+
+def table(out):
+    with open(out, "w", newline="") as file:
+        rows = csv.DictWriter(file, ["customer", "age", "visits", "region", "plan", "may_call"])
+        rows.writeheader()
+        rows.writerows(customers())
+
+
+def answers(results, out):
+    market = {customer["customer"]: customer for customer in customers()}
+    with open(results, newline="") as file, open(out, "w", newline="") as answers:
+        rows = csv.writer(answers)
+        rows.writerow(["decision", "reward"])
+        for send in csv.DictReader(file):
+            # A customer of the hold-out gets nothing and buys anyway, less often.
+            share = ORGANIC if send["hold_out"] == "1" else 1.0
+            if luck(send["decision"]) < share * chance(market[send["customer"]], send["promotion"]):
+                rows.writerow([send["decision"], 1])
+
+
+def true_effect(line):
+    promotion, column, change = line["promotion"], line["column"], line["change"]
+    if column in ("age", "visits"):
+        sd = float(change.split("(")[1].rstrip(")"))
+        return {"age": AGE, "visits": VISITS}[column][promotion] * sd
+    if column in ("region", "plan"):
+        level, common = change.split(" instead of ")
+        values = {"region": REGION, "plan": PLAN}[column][promotion]
+        return values[level] - values[common]
+    raise ValueError(f"{column} is not a column of this market")
+
+
+def check(report):
+    with open(report) as file:
+        report = json.load(file)
+    lines, whole = report["effects"], report["uplift"][-1]
+    inside = wrong = sure = 0
+    for line in lines:
+        truth = true_effect(line)
+        inside += abs(line["effect"] - truth) <= line["half_width"]
+        if abs(truth) >= 0.04:
+            wrong += line["effect"] * truth <= 0
+            sure += abs(line["effect"]) > line["half_width"]
+    large = sum(abs(true_effect(line)) >= 0.04 for line in lines)
+    print(f"{len(lines)} effects, {inside} with the truth inside the 95 % interval")
+    print(f"{large} large ones: {large - wrong} with the right sign, {sure} with zero outside the interval")
+    # Of n effects with 95 % each, fewer than this happens once in a thousand times (binomial).
+    least = fewest(len(lines), 0.95, 0.001)
+    # What the hold-out lacks is 1 - ORGANIC of what the sends bring.
+    expected = (1 - ORGANIC) * whole["sent"]["mean"]
+    print(f"uplift {whole['uplift']:.3f} +- {whole['half_width']:.3f}, by construction about {expected:.3f}")
+    # Twice the half width is 3.9 standard errors.
+    assert abs(whole["uplift"] - expected) <= 2 * whole["half_width"], "the uplift is not what it must be"
+    assert wrong == 0, "a large effect has the wrong sign"
+    assert inside >= least, f"the truth is inside {inside} of {len(lines)} intervals, at least {least} are needed"
+
+
+def fewest(n, p, tail):
+    """The smallest count whose lower tail exceeds `tail`."""
+    from math import comb
+
+    total = 0.0
+    for count in range(n + 1):
+        total += comb(n, count) * p**count * (1 - p) ** (n - count)
+        if total > tail:
+            return count
+    return n
+
+
+if __name__ == "__main__":
+    {"table": table, "answers": answers, "check": check}[sys.argv[1]](*sys.argv[2:])
