@@ -5,13 +5,14 @@
 //!
 //! ```text
 //! {"load": {"x": FILE, "n": 2000, "d": 11, "storage": "f64", "blocks": 1, "threads": 1, "algorithm": {...},
-//!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid
+//!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid;
+//!                                                with "catalogue": true the arms become one
 //! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order
 //! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
 //! ```
 #![expect(clippy::print_stdout, reason = "the answers")]
 
-use armwise::{Algorithm, Arms, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round};
+use armwise::{Algorithm, Arms, Catalogue, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round};
 use serde::Deserialize;
 use std::{error::Error, fs, io, time::Instant};
 
@@ -34,6 +35,8 @@ struct Load {
     algorithm: Algorithm,
     seen: String,
     rewards: String,
+    #[serde(default)]
+    catalogue: bool,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -57,6 +60,7 @@ struct Learn {
 enum Owned {
     F32(Vec<f32>),
     F64(Vec<f64>),
+    Catalogue(Catalogue),
 }
 
 struct Loaded {
@@ -88,18 +92,25 @@ fn load(ask: &Load) -> Result<Loaded, Box<dyn Error>> {
         Storage::F32 => Owned::F32(x.iter().map(|&x| x as f32).collect()),
         Storage::F64 => Owned::F64(x),
     };
+    let x = if ask.catalogue { Owned::Catalogue(Catalogue::new(&x.arms(ask.d)?)?) } else { x };
     let learner = Learner::with_model(ask.algorithm, model)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads).build()?;
     Ok(Loaded { x, d: ask.d, learner, pool, last: None })
 }
 
+impl Owned {
+    fn arms(&self, d: usize) -> Result<Arms<'_>, armwise::Error> {
+        match self {
+            Self::F32(x) => Arms::new(Features::F32(x), d),
+            Self::F64(x) => Arms::new(Features::F64(x), d),
+            Self::Catalogue(catalogue) => Ok(catalogue.arms()),
+        }
+    }
+}
+
 impl Loaded {
     fn choose(&mut self, ask: &Choose) -> Result<serde_json::Value, armwise::Error> {
-        let features = match &self.x {
-            Owned::F32(x) => Features::F32(x),
-            Owned::F64(x) => Features::F64(x),
-        };
-        let arms = Arms::new(features, self.d)?;
+        let arms = self.x.arms(self.d)?;
         let round = Round::new(1, ask.t);
         let (decision, seconds) = self.pool.install(|| {
             let start = Instant::now();

@@ -11,9 +11,14 @@ use crate::{
 use rayon::prelude::*;
 
 /// Tiles that one task scores.
-pub(crate) const TILES_PER_TASK: usize = 40;
+const TILES_PER_TASK: usize = 40;
 /// Below this many multiplications threads cost more than they save.
 pub(crate) const PARALLEL: usize = 1 << 19;
+
+/// Arms that one task scores.
+pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
+    TILES_PER_TASK * kernel.width()
+}
 
 /// A policy made ready to score the arms of one round.
 pub(crate) struct Scorer<'p> {
@@ -73,7 +78,7 @@ impl<'p> Scorer<'p> {
         self.check(arms)?;
         let blocks = self.blocks.len();
         let mut scores = vec![0.0; arms.len() * blocks];
-        let rows_per_task = TILES_PER_TASK * self.kernel.width();
+        let rows_per_task = rows_per_task(self.kernel);
         let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
             let first = task * rows_per_task;
             self.score_part(&arms.slice(first..first + out.len() / blocks), room, out);
