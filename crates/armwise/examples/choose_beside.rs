@@ -6,7 +6,8 @@
 //! ```text
 //! {"load": {"x": FILE, "n": 2000, "d": 11, "storage": "f64", "blocks": 1, "threads": 1, "algorithm": {...},
 //!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid
-//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order
+//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order;
+//!                                                 `from_outside` counts the way into the pool and back too
 //! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
 //! ```
 #![expect(clippy::print_stdout, reason = "the answers")]
@@ -101,14 +102,16 @@ impl Loaded {
         };
         let arms = Arms::new(features, self.d)?;
         let round = Round::new(1, ask.t);
+        let outside = Instant::now();
         let (decision, seconds) = self.pool.install(|| {
             let start = Instant::now();
             let decision = self.learner.choose(round, &arms, &ask.constraint);
             (decision, start.elapsed().as_secs_f64())
         });
+        let from_outside = outside.elapsed().as_secs_f64();
         let decision = self.last.insert(decision?);
         let chosen: Vec<(u64, u32)> = decision.arms.iter().map(|arm| (arm.id, arm.block)).collect();
-        Ok(serde_json::json!({ "seconds": seconds, "chosen": chosen }))
+        Ok(serde_json::json!({ "seconds": seconds, "from_outside": from_outside, "chosen": chosen }))
     }
 
     fn learn(&mut self, ask: &Learn) -> Result<serde_json::Value, Box<dyn Error>> {
