@@ -147,13 +147,17 @@ def timed(call):
     return time.perf_counter() - start, result
 
 
+def thrice(call):
+    return [timed(call)[0] for _ in range(3)]
+
+
 def interleave(candidates, seconds, least=3, most=600):
-    """Medians and minima of the candidates' times, turn by turn; a candidate answers its own seconds."""
+    """Medians and minima of the candidates' times, turn by turn; a candidate answers the seconds of three runs."""
     times = {name: [] for name in candidates}
     begun, runs = time.perf_counter(), 0
     while True:
         for name, call in candidates.items():
-            times[name] += [call(runs + run) for run in range(3)][1:]
+            times[name] += call(runs)[1:]
         runs += 3
         if runs >= most or (runs >= 3 * least and time.perf_counter() - begun > seconds):
             break
@@ -169,9 +173,9 @@ def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, stor
             for storage in storages:
                 problem.load(ours, folder, algorithm_of(policy), threads, storage)
                 rng = np.random.default_rng(2)
-                candidates = {"ours": lambda t: ours.ask(choose={"t": t + 1, "constraint": constraint})["seconds"]}
+                candidates = {"ours": lambda t: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": 3})["runs"]}
                 for form, widths in FORMS.items():
-                    call = lambda t, widths=widths: timed(lambda: numpy_round(problem, widths, policy, k, rng))[0]
+                    call = lambda t, widths=widths: thrice(lambda: numpy_round(problem, widths, policy, k, rng))
                     candidates[form] = call
                 if policy == "c2ucb" and storage == "f64":
                     check(ours, problem, constraint, k)
@@ -247,9 +251,9 @@ def sampling_case(ours, folder, seconds):
 
     with threadpool_limits(1):
         problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
-        choose = lambda t: ours.ask(choose={"t": t + 1, "constraint": {"kind": "top-k", "k": k}})["seconds"]
-        times = interleave({"ours": choose, "vectorised": lambda t: timed(vectorised)[0]}, seconds)
-        times.update(interleave({"literal": lambda t: timed(literal)[0]}, 0, least=1))
+        choose = lambda t: ours.ask(choose={"t": t + 1, "constraint": {"kind": "top-k", "k": k}, "runs": 3})["runs"]
+        times = interleave({"ours": choose, "vectorised": lambda t: thrice(vectorised)}, seconds)
+        times.update(interleave({"literal": lambda t: thrice(literal)}, 0, least=1))
     rows = []
     for name, bar in (("vectorised", 20), ("literal", 500)):
         ratio = times[name]["median"] / times["ours"]["median"]
@@ -274,9 +278,10 @@ def packages_case(ours, folder, seconds):
             chosen = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
             return chosen["seconds"] + ours.ask(learn={"rewards": rewards})["seconds"]
 
+        rounds = lambda t: [ours_round(t + run) for run in range(3)]
         for name, (make, bar) in peers.PEERS.items():
             peer = make(problem.x, k)
-            times = interleave({"ours": ours_round, name: lambda t: timed(peer)[0]}, seconds)
+            times = interleave({"ours": rounds, name: lambda t: thrice(peer)}, seconds)
             ratio = times[name]["median"] / times["ours"]["median"]
             rows.append({"case": f"one round, {name}", "n": n, "d": d, "k": k, "times": times, "ratio": ratio, "bar": bar})
             print(f"one round, {name:<40}{times['ours']['median'] * 1e3:>10.3f}{times[name]['median'] * 1e3:>12.2f}"

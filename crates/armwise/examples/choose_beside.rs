@@ -7,7 +7,10 @@
 //! {"load": {"x": FILE, "n": 2000, "d": 11, "storage": "f64", "blocks": 1, "threads": 1, "algorithm": {...},
 //!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid;
 //!                                                with "catalogue": true the arms become one
-//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order
+//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order;
+//!                                                 `from_outside` counts the way into the pool and back too;
+//!                                                 with "runs": 3 rounds t, t + 1 and t + 2 one after the other, each
+//!                                                 timed (`runs`), the last of them answered
 //! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
 //! ```
 #![expect(clippy::print_stdout, reason = "the answers")]
@@ -50,6 +53,12 @@ enum Storage {
 struct Choose {
     t: u64,
     constraint: Constraint,
+    #[serde(default = "once")]
+    runs: u64,
+}
+
+fn once() -> u64 {
+    1
 }
 
 #[derive(Deserialize)]
@@ -111,15 +120,23 @@ impl Owned {
 impl Loaded {
     fn choose(&mut self, ask: &Choose) -> Result<serde_json::Value, armwise::Error> {
         let arms = self.x.arms(self.d)?;
-        let round = Round::new(1, ask.t);
-        let (decision, seconds) = self.pool.install(|| {
-            let start = Instant::now();
-            let decision = self.learner.choose(round, &arms, &ask.constraint);
-            (decision, start.elapsed().as_secs_f64())
+        let outside = Instant::now();
+        let (decision, runs) = self.pool.install(|| {
+            let mut runs = Vec::new();
+            let mut last = None;
+            for t in ask.t..ask.t + ask.runs {
+                drop(last.take()); // freeing the last one is no part of the call
+                let start = Instant::now();
+                last = Some(self.learner.choose(Round::new(1, t), &arms, &ask.constraint));
+                runs.push(start.elapsed().as_secs_f64());
+            }
+            (last, runs)
         });
-        let decision = self.last.insert(decision?);
+        let from_outside = outside.elapsed().as_secs_f64();
+        let decision = self.last.insert(decision.expect("there is at least one run")?);
         let chosen: Vec<(u64, u32)> = decision.arms.iter().map(|arm| (arm.id, arm.block)).collect();
-        Ok(serde_json::json!({ "seconds": seconds, "chosen": chosen }))
+        let seconds = runs.last();
+        Ok(serde_json::json!({ "seconds": seconds, "runs": runs, "from_outside": from_outside, "chosen": chosen }))
     }
 
     fn learn(&mut self, ask: &Learn) -> Result<serde_json::Value, Box<dyn Error>> {
