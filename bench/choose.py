@@ -3,8 +3,8 @@
 The decision to know: the library runs in a process of its own that waits for orders (`choose_beside`), so the
 repetitions of all candidates are interleaved in one session, on the same features and the same model. Each is
 timed alone: ours by the program around the call, numpy's around the function. All draw their random numbers within
-the timed part. In its turn a candidate runs three times and the first is not counted, because the others have
-just filled the caches with theirs. The ratio is of medians, against the fastest of the forms; for a catalogue, whose
+the timed part. In its turn a candidate runs for about 20 ms, at least three times, and the first third of the runs is not
+counted: the others have just filled the caches with theirs, and a processor that slept takes a while to wake up. The ratio is of medians, against the fastest of the forms; for a catalogue, whose
 rounds differ, of means over 20 rounds of choosing and learning.
 
     bench/choose.py            all cases, 1 and 2 threads; writes bench/results/choose.json and .md
@@ -25,6 +25,8 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 LAMBDA, V, ALPHA = 1.0, 0.1, 0.1
+# Seconds of a turn.
+TURN = 0.02
 RESULTS = ROOT / "bench" / "results"
 # name, N, d, k, blocks, bar
 CASES = [
@@ -147,20 +149,20 @@ def timed(call):
     return time.perf_counter() - start, result
 
 
-def thrice(call):
-    return [timed(call)[0] for _ in range(3)]
+def timed_runs(call):
+    """A candidate for `interleave` from a function that is called again and again."""
+    return lambda t, count: [timed(call)[0] for _ in range(count)]
 
 
 def interleave(candidates, seconds, least=3, most=600):
-    """Medians and minima of the candidates' times, turn by turn; a candidate answers the seconds of three runs."""
+    """Medians and minima of the candidates' times, turn by turn; a candidate answers the seconds of so many runs."""
     times = {name: [] for name in candidates}
-    begun, runs = time.perf_counter(), 0
-    while True:
+    counts = {name: max(3, min(200, round(TURN / min(call(0, 3))))) for name, call in candidates.items()}
+    begun, turns = time.perf_counter(), 0
+    while turns < least or (turns < most and time.perf_counter() - begun < seconds):
         for name, call in candidates.items():
-            times[name] += call(runs)[1:]
-        runs += 3
-        if runs >= most or (runs >= 3 * least and time.perf_counter() - begun > seconds):
-            break
+            times[name] += call(turns * counts[name], counts[name])[(counts[name] + 1) // 3:]
+        turns += 1
     return {name: {"median": statistics.median(all), "least": min(all), "runs": len(all)} for name, all in times.items()}
 
 
@@ -173,10 +175,9 @@ def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, stor
             for storage in storages:
                 problem.load(ours, folder, algorithm_of(policy), threads, storage)
                 rng = np.random.default_rng(2)
-                candidates = {"ours": lambda t: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": 3})["runs"]}
+                candidates = {"ours": lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]}
                 for form, widths in FORMS.items():
-                    call = lambda t, widths=widths: thrice(lambda: numpy_round(problem, widths, policy, k, rng))
-                    candidates[form] = call
+                    candidates[form] = timed_runs(lambda widths=widths: numpy_round(problem, widths, policy, k, rng))
                 if policy == "c2ucb" and storage == "f64":
                     check(ours, problem, constraint, k)
                 times = interleave(candidates, seconds)
@@ -251,9 +252,10 @@ def sampling_case(ours, folder, seconds):
 
     with threadpool_limits(1):
         problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
-        choose = lambda t: ours.ask(choose={"t": t + 1, "constraint": {"kind": "top-k", "k": k}, "runs": 3})["runs"]
-        times = interleave({"ours": choose, "vectorised": lambda t: thrice(vectorised)}, seconds)
-        times.update(interleave({"literal": lambda t: thrice(literal)}, 0, least=1))
+        constraint = {"kind": "top-k", "k": k}
+        choose = lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]
+        times = interleave({"ours": choose, "vectorised": timed_runs(vectorised)}, seconds)
+        times.update(interleave({"literal": timed_runs(literal)}, 0, least=1))
     rows = []
     for name, bar in (("vectorised", 20), ("literal", 500)):
         ratio = times[name]["median"] / times["ours"]["median"]
@@ -278,10 +280,10 @@ def packages_case(ours, folder, seconds):
             chosen = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
             return chosen["seconds"] + ours.ask(learn={"rewards": rewards})["seconds"]
 
-        rounds = lambda t: [ours_round(t + run) for run in range(3)]
+        rounds = lambda t, count: [ours_round(t + run) for run in range(count)]
         for name, (make, bar) in peers.PEERS.items():
             peer = make(problem.x, k)
-            times = interleave({"ours": rounds, name: lambda t: thrice(peer)}, seconds)
+            times = interleave({"ours": rounds, name: timed_runs(peer)}, seconds)
             ratio = times[name]["median"] / times["ours"]["median"]
             rows.append({"case": f"one round, {name}", "n": n, "d": d, "k": k, "times": times, "ratio": ratio, "bar": bar})
             print(f"one round, {name:<40}{times['ours']['median'] * 1e3:>10.3f}{times[name]['median'] * 1e3:>12.2f}"
