@@ -69,7 +69,7 @@ struct Learn {
 enum Owned {
     F32(Vec<f32>),
     F64(Vec<f64>),
-    Catalogue(Catalogue),
+    Catalogue(Box<Catalogue>),
 }
 
 struct Loaded {
@@ -101,7 +101,7 @@ fn load(ask: &Load) -> Result<Loaded, Box<dyn Error>> {
         Storage::F32 => Owned::F32(x.iter().map(|&x| x as f32).collect()),
         Storage::F64 => Owned::F64(x),
     };
-    let x = if ask.catalogue { Owned::Catalogue(Catalogue::new(&x.arms(ask.d)?)?) } else { x };
+    let x = if ask.catalogue { Owned::Catalogue(Box::new(Catalogue::new(&x.arms(ask.d)?)?)) } else { x };
     let learner = Learner::with_model(ask.algorithm, model)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads).build()?;
     Ok(Loaded { x, d: ask.d, learner, pool, last: None })

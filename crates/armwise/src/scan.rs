@@ -57,10 +57,7 @@ pub(crate) fn shortlist_from(
 ) -> Option<Vec<usize>> {
     let (blocks, d) = (scorer.blocks.len(), scorer.dim);
     let places = arms.len() * blocks;
-    let worthwhile = scorer.blocks.iter().any(|block| block.bonus.times == Times::Width)
-        && places.saturating_mul(d * d) >= WORTHWHILE
-        && k > 0
-        && k.saturating_mul(FEW) <= places;
+    let worthwhile = is_worthwhile(scorer, arms) && k > 0 && k.saturating_mul(FEW) <= places;
     if !worthwhile || scorer.check(arms).is_err() {
         return None;
     }
@@ -90,6 +87,12 @@ pub(crate) fn shortlist_from(
     rows.sort_unstable();
     rows.dedup();
     Some(rows)
+}
+
+/// Whether a first look costs less than it can save.
+pub(crate) fn is_worthwhile(scorer: &Scorer<'_>, arms: &Arms<'_>) -> bool {
+    let multiplications = (arms.len() * scorer.blocks.len()).saturating_mul(scorer.dim * scorer.dim);
+    scorer.blocks.iter().any(|block| block.bonus.times == Times::Width) && multiplications >= WORTHWHILE
 }
 
 /// What all tasks of a scan share.
@@ -147,15 +150,15 @@ impl Band {
 }
 
 /// The intervals of a part's arms, compiled for the widest registers of the machine; false if one is not finite.
-struct Intervals<'a> {
-    times: Times,
-    band: Band,
-    dots: &'a [f32],
-    widths: &'a [f32],
-    norms: &'a [f32],
-    coefficients: &'a [f64],
-    upper: &'a mut [f64],
-    lower: &'a mut [f64],
+pub(crate) struct Intervals<'a> {
+    pub(crate) times: Times,
+    pub(crate) band: Band,
+    pub(crate) dots: &'a [f32],
+    pub(crate) widths: &'a [f32],
+    pub(crate) norms: &'a [f32],
+    pub(crate) coefficients: &'a [f64],
+    pub(crate) upper: &'a mut [f64],
+    pub(crate) lower: &'a mut [f64],
 }
 
 impl pulp::NullaryFnOnce for Intervals<'_> {

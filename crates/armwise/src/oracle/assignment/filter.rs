@@ -118,10 +118,7 @@ fn run(index: usize, group: usize) -> usize {
 pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
     let values = scores.values();
     let mut scan = Scan::new(floors);
-    let mut parts = values.chunks(PART * floors.len()).enumerate();
-    while let Some((part, values)) = parts.next() {
-        scan.take(part * PART, values, parts.clone().next().map_or(&[], |(_, ahead)| ahead));
-    }
+    scan.all(values);
     let Scan { rows, mut offers, fine, .. } = scan;
     if !fine {
         let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
@@ -153,7 +150,7 @@ fn range(scores: &[f64]) -> (f64, f64) {
 }
 
 /// A pass over scores that keeps the pairs at or above the floors.
-struct Scan {
+pub(super) struct Scan {
     blocks: usize,
     kernel: Kernel,
     /// The floors of eight rows, so that they fill whole vectors whatever the number of blocks.
@@ -162,14 +159,14 @@ struct Scan {
     row_of: Vec<u8>,
     /// Of each score of a part, whether it reaches its floor.
     bits: Vec<u8>,
-    rows: Vec<usize>,
-    offers: Offers,
+    pub(super) rows: Vec<usize>,
+    pub(super) offers: Offers,
     /// Whether all scores are finite or -infinity.
     fine: bool,
 }
 
 impl Scan {
-    fn new(floors: &[f64]) -> Self {
+    pub(super) fn new(floors: &[f64]) -> Self {
         let blocks = floors.len();
         // No forbidden pair reaches a finite floor.
         let floors = floors.iter().map(|floor| floor.max(f64::MIN)).cycle().take(EIGHT * blocks).collect();
@@ -182,6 +179,14 @@ impl Scan {
             rows: Vec::new(),
             offers: Offers::default(),
             fine: true,
+        }
+    }
+
+    /// Takes all rows.
+    pub(super) fn all(&mut self, scores: &[f64]) {
+        let mut parts = scores.chunks(PART * self.blocks).enumerate();
+        while let Some((part, scores)) = parts.next() {
+            self.take(part * PART, scores, parts.clone().next().map_or(&[], |(_, ahead)| ahead));
         }
     }
 
