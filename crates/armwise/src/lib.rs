@@ -35,6 +35,7 @@ mod round;
 mod saved;
 mod scan;
 mod scoring;
+mod sift;
 pub mod theory;
 
 pub use arms::{Arms, Column, Features};

@@ -165,15 +165,15 @@ impl Band {
 }
 
 /// The intervals of a part's arms, compiled for the widest registers of the machine; false if one is not finite.
-struct Intervals<'a> {
-    times: Times,
-    band: Band,
-    dots: &'a [f32],
-    widths: &'a [f32],
-    norms: &'a [f32],
-    coefficients: &'a [f64],
-    upper: &'a mut [f64],
-    lower: &'a mut [f64],
+pub(crate) struct Intervals<'a> {
+    pub(crate) times: Times,
+    pub(crate) band: Band,
+    pub(crate) dots: &'a [f32],
+    pub(crate) widths: &'a [f32],
+    pub(crate) norms: &'a [f32],
+    pub(crate) coefficients: &'a [f64],
+    pub(crate) upper: &'a mut [f64],
+    pub(crate) lower: &'a mut [f64],
 }
 
 impl pulp::NullaryFnOnce for Intervals<'_> {

@@ -1,122 +1,133 @@
-//! Sifting a large table: rows that cannot be chosen are dropped right after scoring.
+//! Sifting a large table: of each part only the rows are kept that may still be chosen.
 //!
-//! The decision to know: for quotas alone, the rows seen so far have prices, the scores from which a promotion is worth
-//! having, and more rows only raise them. So once the quotas are filled, a row below all prices can never be chosen, and
-//! most parts end with one comparison per score; without prices, or with other limits, every row goes on.
+//! The decision to know: where the quotas have prices, most rows end with a look in f32 ([`Learner::sift`]); what is
+//! left is scored, kept, and thinned out by the oracle's candidates whenever it has doubled. So the choice is that of
+//! the whole table, and memory stays with the candidates.
 
-use super::part::Part;
-use armwise::{
-    Arms, Assignment, Choosing, Decision, Error, Learner, Names, OnInfeasible, Oracle, Policy, Quota, Round, Scores,
-    Selection,
-    oracle::{BlockQuotas, QuotaRange},
+use super::{
+    part::{Part, retain},
+    prices::Priced,
 };
-use std::sync::{Mutex, PoisonError};
+use armwise::{Decision, Error, Infeasible, Learner, Names, Oracle, Policy, Round, Scores};
 
-/// An oracle that remembers the prices it met while rows were thinned out.
-pub(super) struct Priced {
-    oracle: Box<dyn Oracle>,
-    /// The quotas, where there is nothing but quotas.
-    quotas: Option<Assignment>,
-    prices: Mutex<Option<Vec<f64>>>,
-}
-
-impl Priced {
-    pub(super) fn new(oracle: Box<dyn Oracle>, quotas: Option<Assignment>) -> Self {
-        let quotas = quotas.map(|quotas| Assignment { on_infeasible: OnInfeasible::Fill, ..quotas });
-        Self { oracle, quotas, prices: Mutex::new(None) }
-    }
-
-    /// Scores below these, in every promotion, are of no use any more.
-    fn floors(&self) -> Option<Vec<f64>> {
-        let prices = self.prices.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        // A little lower, by more than rounding could be wrong.
-        Some(prices.into_iter().map(|price| price - 1e-9 * (1.0 + price.abs())).collect())
-    }
-}
-
-/// The most that the quotas take; none where one has no upper bound.
-fn places(quotas: &Assignment) -> Option<usize> {
-    let most = |quota: &Quota| match quota {
-        Quota::Exactly(count) => Some(*count),
-        Quota::Between(QuotaRange { max, .. }) => *max,
-    };
-    match &quotas.quotas {
-        BlockQuotas::Each(each) => each.iter().map(most).sum(),
-        BlockQuotas::All(_) => None,
-    }
-}
-
-impl Oracle for Priced {
-    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        self.oracle.argmax(scores)
-    }
-
-    fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
-        let Some(quotas) = &self.quotas else { return self.oracle.candidates(part) };
-        if places(quotas).is_none_or(|places| part.len() <= places) {
-            return Ok((0..part.len()).collect());
-        }
-        // The rows of the part's own best filling suffice, as the library's candidates do; here its prices count too.
-        let best = quotas.argmax(part)?;
-        if best.missing.is_empty() {
-            let mut prices = vec![f64::NEG_INFINITY; part.blocks()];
-            for price in &best.prices {
-                let block = price.of.strip_prefix("block ").and_then(|block| block.parse::<usize>().ok());
-                if let Some(known) = block.and_then(|block| prices.get_mut(block)) {
-                    *known = price.value;
-                }
-            }
-            *self.prices.lock().unwrap_or_else(PoisonError::into_inner) = Some(prices);
-        }
-        let mut rows: Vec<usize> = best.arms.into_iter().map(|arm| arm.row).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(rows)
-    }
-}
+/// Rows are not thinned out before there are so many.
+const LEAST: usize = 2048;
 
 /// A choice under way that sifts its parts.
 pub(super) struct Sieve<'a, P> {
     learner: &'a Learner<P>,
     round: Round,
     oracle: &'a Priced,
-    choosing: Choosing<'a, 'a, P>,
-    any: bool,
+    kept: Part,
+    scores: Vec<f64>,
+    /// From so many kept rows on they are thinned out.
+    full: usize,
+    /// How many rows came.
+    rows: usize,
+    /// Only who is chosen for what is asked for: features are not kept.
+    light: bool,
 }
 
 impl<'a, P: Policy> Sieve<'a, P> {
-    pub(super) fn new(learner: &'a Learner<P>, round: Round, oracle: &'a Priced) -> Result<Self, Error> {
-        Ok(Self { learner, round, oracle, choosing: learner.choosing(round, oracle)?, any: false })
+    pub(super) fn new(learner: &'a Learner<P>, round: Round, oracle: &'a Priced) -> Self {
+        let full = oracle.places().map_or(LEAST, |places| (places / 2 * 3).max(LEAST));
+        Self { learner, round, oracle, kept: Part::default(), scores: Vec::new(), full, rows: 0, light: false }
+    }
+
+    /// A sieve that can tell [`chosen`](Self::chosen) only.
+    pub(super) fn light(learner: &'a Learner<P>, round: Round, oracle: &'a Priced) -> Self {
+        Self { light: true, ..Self::new(learner, round, oracle) }
     }
 
     /// Whether a part has been taken.
     pub(super) fn any(&self) -> bool {
-        self.any
+        self.rows > 0
     }
 
     /// Takes the next part.
     pub(super) fn add(&mut self, part: &Part) -> Result<(), Error> {
-        self.any = true;
-        let Some(floors) = self.oracle.floors() else { return self.take(part) };
-        let scores = match part.with_arms(None, |arms: &Arms<'_>| self.learner.scores(self.round, arms)) {
-            Ok(scores) => scores,
-            // Two names with one hash, or one customer twice: names tell which.
-            Err(Error::DuplicateId { .. }) => return self.take(part),
-            Err(error) => return Err(error),
+        let dim = self.learner.model().dim();
+        self.rows += part.len();
+        let rows = match self.oracle.floors() {
+            Some(floors) => part.score_from(0, dim, |arms| self.learner.sift(self.round, arms, &floors))?,
+            None => (0..part.len()).collect(),
         };
-        let worth = |scores: &[f64]| scores.iter().zip(&floors).any(|(score, floor)| score >= floor);
-        let rows = scores.chunks_exact(floors.len()).enumerate().filter(|(_, scores)| worth(scores));
-        let rows: Vec<usize> = rows.map(|(row, _)| row).collect();
-        if rows.is_empty() { Ok(()) } else { self.take(&part.pick(&rows)) }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let first = self.kept.len();
+        self.kept.extend(part, &rows);
+        self.scores.extend(self.kept.score_from(first, dim, |arms| self.learner.scores(self.round, arms))?);
+        if self.light {
+            self.kept.forget_features();
+        }
+        if self.kept.len() > self.full { self.thin() } else { Ok(()) }
     }
 
-    fn take(&mut self, part: &Part) -> Result<(), Error> {
-        let names = Names::new(part.names())?;
-        part.with_arms(Some(&names), |arms| self.choosing.add(arms))
+    fn thin(&mut self) -> Result<(), Error> {
+        let rows = self.ask(|scores| self.oracle.candidates(scores))?;
+        let count = self.kept.len();
+        if rows.len() < count {
+            self.kept.retain(&rows);
+            retain(&mut self.scores, count, &rows);
+        }
+        self.full = (2 * self.kept.len()).max(self.full);
+        Ok(())
+    }
+
+    /// Lends out the kept rows as scores: by ids, or by names where two customers share an id or are the same.
+    fn ask<T>(&self, ask: impl Fn(&Scores<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        let blocks = self.learner.model().blocks().len();
+        let ask = |arms: &armwise::Arms<'_>| {
+            ask(&Scores::new(&self.scores, blocks, *arms, self.learner.ties(), self.round)?)
+        };
+        match self.kept.with_arms(None, ask) {
+            Err(Error::DuplicateId { .. }) => self.kept.with_arms(Some(&Names::new(self.kept.names())?), ask),
+            done => done,
+        }
+    }
+
+    /// Who is chosen, in which block: (id, block), ascending.
+    pub(super) fn chosen(self) -> Result<Vec<(u64, u32)>, Error> {
+        let best = self.ask(|scores| self.oracle.argmax(scores)).map_err(|error| self.among(error))?;
+        let mut chosen: Vec<_> = best.arms.iter().map(|arm| (self.kept.ids()[arm.row], arm.block as u32)).collect();
+        chosen.sort_unstable();
+        Ok(chosen)
     }
 
     /// The decision over all parts.
-    pub(super) fn finish(self) -> Result<Decision, Error> {
-        self.choosing.finish()
+    pub(super) fn finish(mut self) -> Result<Decision, Error> {
+        if self.oracle.places().is_some_and(|places| places < self.kept.len()) {
+            // The decision has the features once more, so the rows that are not in it go first.
+            self.thin()?;
+            self.kept.shrink();
+            self.scores = Vec::new();
+        }
+        let choose = |arms: &armwise::Arms<'_>| self.learner.choose(self.round, arms, self.oracle);
+        let decision = match self.kept.with_arms(None, choose) {
+            Err(Error::DuplicateId { .. }) => self.kept.with_arms(Some(&Names::new(self.kept.names())?), choose),
+            decision => decision,
+        };
+        let mut decision = decision.map_err(|error| self.among(error))?;
+        let mut places: Vec<(u64, usize)> = self.kept.ids().iter().copied().zip(0..).collect();
+        places.sort_unstable();
+        for arm in decision.arms.iter_mut().filter(|arm| arm.name.is_none()) {
+            let place = places.partition_point(|(id, _)| *id < arm.id);
+            arm.name = Some(self.kept.name_of(places[place].1).to_owned());
+        }
+        Ok(decision)
+    }
+
+    /// Marks reasons that are counted among the kept rows.
+    fn among(&self, error: Error) -> Error {
+        let (kept, rows) = (self.kept.len(), self.rows);
+        match error {
+            Error::Infeasible(reason @ (Infeasible::TooFewRows { .. } | Infeasible::GroupMinimum { .. }))
+                if kept < rows =>
+            {
+                Error::Infeasible(Infeasible::AmongCandidates { kept, rows, of_kept: Box::new(reason) })
+            }
+            error => error,
+        }
     }
 }
