@@ -88,7 +88,6 @@ impl Recipe {
         let dim = self.dim();
         let count = x.len() / dim;
         let rows = first..first + count;
-        room.fill(0.0);
         let mut features = room.chunks_exact_mut(TILE).map(|column| &mut column[..count]);
         let mut next = || features.next().expect("a place for each feature");
         if self.bias {
@@ -106,6 +105,7 @@ impl Recipe {
                 }
                 Values::Levels(levels, count) => {
                     let mut places: Vec<&mut [f64]> = (0..*count).map(|_| next()).collect();
+                    places.iter_mut().for_each(|place| place.fill(0.0));
                     for (row, &level) in levels[rows.clone()].iter().enumerate() {
                         if let Some(place) = places.get_mut(level as usize) {
                             place[row] = 1.0;

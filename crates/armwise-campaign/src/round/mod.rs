@@ -16,7 +16,8 @@ pub use summary::{ChosenSummary, PromotionSummary};
 
 use crate::{
     Campaign, Error,
-    file::{DecisionId, EventKind, Sent, failpoint},
+    file::{DecisionId, Entry, EventKind, Sent, failpoint},
+    look::sends,
     recipe::Oddities,
     table::{Pending, Table},
 };
@@ -24,8 +25,11 @@ use armwise::{ChosenArm, Greedy, Learner, Policy, Round};
 use customers::Customers;
 use part::Parts;
 use sieve::Sieve;
-use std::collections::{BTreeSet, HashSet};
-use std::sync::mpsc::sync_channel;
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::Path,
+    sync::mpsc::sync_channel,
+};
 
 /// What a choice may be told.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,7 +81,7 @@ pub fn choose(
     let mut odd = Oddities::default();
     let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
     std::thread::scope(|scope| -> Result<(), Error> {
-        let (send, receive) = sync_channel(1);
+        let (send, receive) = sync_channel(3);
         let batches = table.batches(Some(&parts.columns()))?;
         let parts = &parts;
         scope.spawn(move || {
@@ -96,10 +100,8 @@ pub fn choose(
             progress(customers.len() as u64);
             let blame = |error| customers.blame(error, table);
             if let Some(main) = &part.main {
-                let (chosen, by_mean) = rayon::join(
-                    || choosing.add(main),
-                    || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)),
-                );
+                let (chosen, by_mean) =
+                    rayon::join(|| choosing.add(main), || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)));
                 chosen.and(by_mean).map_err(blame)?;
             }
             if let (Some(control), Some(held)) = (&mut control, &part.control) {
@@ -112,13 +114,16 @@ pub fn choose(
     if customers.len() == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
-    customers.finish(table, &config.customer)?;
     if !choosing.any() {
         let problem = "no customer may be chosen: all rest, are held out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
-    let by_mean = by_mean.map(Sieve::chosen).transpose()?;
-    let mut decision = choosing.finish()?;
+    let (decision, (unique, by_mean)) = rayon::join(
+        || choosing.finish(),
+        || (customers.finish(table, &config.customer), by_mean.map(Sieve::chosen).transpose()),
+    );
+    unique?;
+    let (mut decision, by_mean) = (decision?, by_mean?);
     let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
     let chosen = std::mem::take(&mut decision.arms);
     let held_out = control.map(|control| control.arms).unwrap_or_default();
@@ -128,11 +133,15 @@ pub fn choose(
 }
 
 impl Choice {
-    /// Appends the round to the campaign, then gives `out` its name.
+    /// Appends the round to the campaign and writes the sends to `out`: they are complete on the disk before the
+    /// commit, and get their name after it.
     ///
     /// # Errors
     /// [`Error::Storage`]; before the commit nothing has changed, after it `export` writes the sends again.
-    pub fn commit(self, campaign: &mut Campaign, out: Option<Pending>) -> Result<ChosenSummary, Error> {
+    ///
+    /// # Panics
+    /// Never: the thread that writes does not panic.
+    pub fn commit(self, campaign: &mut Campaign, out: Option<&Path>) -> Result<ChosenSummary, Error> {
         let body = serde_json::json!({
             "seed": self.round.seed,
             "objective": self.summary.objective,
@@ -141,16 +150,25 @@ impl Choice {
             "held_out": self.summary.held_out,
             "resting": self.summary.resting,
         });
-        let none = BTreeSet::new();
-        campaign.append(EventKind::Choose, Some(self.round.t), &body.to_string(), &self.sent, &[], &none)?;
-        failpoint("before-publish");
-        out.map_or(Ok(()), Pending::publish)?;
+        let (kind, round, body) = (EventKind::Choose, Some(self.round.t), body.to_string());
+        let entry = Entry { kind, round, body, sent: &self.sent, outcomes: &[], touched: &BTreeSet::new() };
+        std::thread::scope(|scope| {
+            let writing = out.map(|out| scope.spawn(|| sends(&self.sent).write(out)));
+            let mut pending = None;
+            campaign.append(&entry, || {
+                let written = writing.map(|writing| writing.join().expect("writing does not panic"));
+                pending = written.transpose()?;
+                Ok(())
+            })?;
+            failpoint("before-publish");
+            pending.map_or(Ok(()), Pending::publish)
+        })?;
         Ok(self.summary)
     }
 }
 
 fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Error> {
-    let last = campaign.rounds().keys().next_back().copied().unwrap_or(0);
+    let last = campaign.next_round() - 1;
     let t = options.round.unwrap_or(last + 1);
     if t == 0 || t >= 1 << 31 {
         return Err(Error::Usage(format!("round {t}: rounds count from 1 to 2^31 - 1")));

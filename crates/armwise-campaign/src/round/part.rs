@@ -229,7 +229,7 @@ impl Part {
         self.features = Vec::new();
     }
 
-    /// Lends the rows out as arms, by names or by ids alone. Without features the arms have one that is 0: oracles do
+    /// Lends the rows out as arms, by names, or by ids that are looked at elsewhere. Without features the arms have one that is 0: oracles do
     /// not look at features.
     pub(super) fn with_arms<T>(
         &self,
@@ -246,7 +246,7 @@ impl Part {
         let arms = arms.with_columns(&columns)?;
         let arms = match names {
             Some(names) => arms.with_names(names)?,
-            None => arms.with_ids(&self.ids)?,
+            None => arms.with_unique_ids(&self.ids),
         };
         if self.eligible.iter().all(|&flag| flag) {
             use_arms(&arms)
@@ -290,4 +290,23 @@ pub(super) fn retain<T: Copy>(values: &mut Vec<T>, count: usize, rows: &[usize])
         values.copy_within(row * per_row..(row + 1) * per_row, place * per_row);
     }
     values.truncate(rows.len() * per_row);
+}
+
+#[cfg(test)]
+impl Part {
+    /// Rows for tests.
+    pub(super) fn made(
+        count: usize,
+        dim: usize,
+        feature: impl Fn(u64) -> f64,
+        eligible: impl Fn(usize, usize) -> bool,
+    ) -> Self {
+        let mut part = Self {
+            features: (0..(count * dim) as u64).map(feature).collect(),
+            eligible: (0..2 * count).map(|place| eligible(place / 2, place % 2)).collect(),
+            ..Self::default()
+        };
+        (0..count).map(|row| format!("c{row}")).for_each(|name| part.name(&name, id_of(&name)));
+        part
+    }
 }
