@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit doc quick walk exactness python bench soak tools
+.PHONY: test lint unit doc quick walk exactness python bench soak fuzz tools
 
 test: lint unit doc quick walk exactness python
 
@@ -36,6 +36,17 @@ walk:
 soak:
 	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) -p armwise-cli --test campaign kill_nine
 
+# Any bytes as a table and as a campaign, 60 seconds each; cargo-fuzz is installed into target/ where it is missing. The
+# sanitizers need a nightly compiler; without them the stable one does.
+FUZZ = PATH="$(CURDIR)/target/fuzz/bin:$$PATH" $(CARGO) fuzz
+fuzz:
+	@$(FUZZ) --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet --root target/fuzz cargo-fuzz
+	for target in table campaign; do \
+	  mkdir -p fuzz/corpus/$$target && \
+	  $(FUZZ) run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	    -max_total_time=60 -timeout=20 -rss_limit_mb=2048 || exit 1; \
+	done
+
 # Every oracle against solvers of other people, on small instances.
 exactness: .venv/ready
 	$(PYTHON) bench/exactness.py
@@ -47,6 +58,7 @@ exactness: .venv/ready
 # The tests run in an empty folder, so that nothing is taken from the sources by accident.
 WHEEL = target/python
 python: python/requirements-test.txt
+	$(CARGO) build $(FLAGS)
 	rm -rf $(WHEEL) && mkdir -p $(WHEEL)/empty
 	python3 -m venv $(WHEEL)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(WHEEL)/venv)
 	$(WHEEL)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
@@ -57,7 +69,7 @@ python: python/requirements-test.txt
 	$(WHEEL)/venv/bin/mypy
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
-	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
+	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
 
 # The side-by-side tables, then whether every bar is met; slow, most of it the other solvers' time. Wants an idle

@@ -1,15 +1,25 @@
 //! Choosing from a large table, beside what it cannot do without: decoding the file, and the bare scoring kernel.
 //!
 //! ```text
-//! campaign_scale table FILE ROWS     writes a Parquet of ROWS customers with 51 numbers each
-//! campaign_scale decode FILE         the time to decode it
-//! campaign_scale kernel ROWS         the time to score ROWS customers for 10 promotions
+//! campaign_scale table FILE ROWS          writes a Parquet of ROWS customers with 51 numbers each
+//! campaign_scale decode FILE              the time to decode it
+//! campaign_scale kernel ROWS              the time to score ROWS customers for 10 promotions
+//! campaign_scale begin FILE CAMPAIGN      a campaign of 10 promotions with ROWS / 200 sends each, and its first round
+//! campaign_scale choose FILE CAMPAIGN     the time and the memory of the next round, sends written to CAMPAIGN.csv
 //! ```
 
 #![allow(clippy::print_stdout, reason = "an example prints what it measured")]
 
 use armwise::{Algorithm, ArmWiseTs, Arms, Learner, Model, Observation, Round, Stream};
-use armwise_campaign::table::{BATCH, Table};
+use armwise_campaign::{
+    Campaign,
+    config::Config,
+    file::EventKind,
+    init,
+    learn::{LearnOptions, learn},
+    round::{ChooseOptions, choose},
+    table::{BATCH, Cell, Sheet, Table},
+};
 use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
 use std::{error::Error, fs::File, path::Path, sync::Arc, time::Instant};
@@ -24,7 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["table", file, rows] => table(Path::new(file), rows.parse()?),
         ["decode", file] => decode(Path::new(file)),
         ["kernel", rows] => kernel(rows.parse()?),
-        _ => Err("say table FILE ROWS, decode FILE or kernel ROWS".into()),
+        ["begin", file, campaign] => begin(Path::new(file), Path::new(campaign)),
+        ["choose", file, campaign] => next_round(Path::new(file), Path::new(campaign)),
+        _ => Err("say table FILE ROWS, decode FILE, kernel ROWS, begin or choose FILE CAMPAIGN".into()),
     }
 }
 
@@ -81,5 +93,42 @@ fn kernel(rows: usize) -> Result<(), Box<dyn Error>> {
         left -= part;
     }
     println!("kernel {rows} rows, {PROMOTIONS} promotions: {:.2} s", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn begin(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
+    let table = Table::open(file, None)?;
+    let mut rows = 0;
+    for batch in table.batches(Some(&["customer".to_owned()]))? {
+        rows += batch?.len();
+    }
+    let promotion = |j: usize| format!("[[promotion]]\nname = \"p{j}\"\nquota = {}\n", rows / 200);
+    let rules: String = (0..PROMOTIONS).map(promotion).collect();
+    let config = Config::parse(&format!("customer = \"customer\"\n{rules}"), Path::new("rules"))?;
+    let mut campaign = init(path, &table, config)?.0;
+    let choice = choose(&campaign, &table, ChooseOptions::default(), &|_| ())?;
+    let mut answers = Sheet::new(&["decision", "reward"]);
+    for sent in &choice.sent {
+        let reward = if sent.features[1] > 0.0 { 1.0 } else { 0.0 };
+        answers.push(vec![Cell::Text(sent.id.to_string()), Cell::Number(reward)]);
+    }
+    choice.commit(&mut campaign, None)?;
+    let answered = path.with_extension("answers.parquet");
+    answers.write(&answered)?.publish()?;
+    learn(&mut campaign, &Table::open(&answered, None)?, EventKind::Learn, LearnOptions::default())?;
+    Ok(())
+}
+
+fn next_round(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let mut campaign = Campaign::write(path, "campaign_scale")?;
+    let choice = choose(&campaign, &Table::open(file, None)?, ChooseOptions::default(), &|_| ())?;
+    let (chosen, sends) = (start.elapsed().as_secs_f64(), choice.sent.len());
+    choice.commit(&mut campaign, Some(&path.with_extension("csv")))?;
+    let whole = start.elapsed().as_secs_f64();
+    let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
+    println!("choose {sends} sends: {chosen:.2} s until they are chosen, {whole:.2} s until they are on the disk");
+    println!("peak memory {peak}");
     Ok(())
 }

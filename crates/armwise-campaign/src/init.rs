@@ -7,6 +7,7 @@ use crate::{
     recipe::{Recipe, fit},
     table::Table,
 };
+use armwise::{Algorithm, Learner, Model};
 use serde::Serialize;
 use std::path::Path;
 
@@ -42,7 +43,22 @@ pub fn complete(config: &mut Config, table: &Table) -> Result<LeftOut, Error> {
 ///
 /// # Errors
 /// [`Error::Conflict`] if the file exists, errors of the table, [`Error::Library`] for parameters of the algorithm.
-pub fn init(path: &Path, table: &Table, mut config: Config) -> Result<(Campaign, Begun), Error> {
+pub fn init(path: &Path, table: &Table, config: Config) -> Result<(Campaign, Begun), Error> {
+    init_from(path, table, config, None)
+}
+
+/// As [`init`], from what another learner has learned: `start` is a name for messages and the text of the file that
+/// the library's `to_json` or Python's `save` wrote. The algorithm stays the campaign's; rounds are counted on from the
+/// learner's.
+///
+/// # Errors
+/// As [`init`], and [`Error::Config`] for a learner of another shape or with another forgetting factor.
+pub fn init_from(
+    path: &Path,
+    table: &Table,
+    mut config: Config,
+    start: Option<(&str, &str)>,
+) -> Result<(Campaign, Begun), Error> {
     if path.exists() {
         return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
     }
@@ -51,7 +67,8 @@ pub fn init(path: &Path, table: &Table, mut config: Config) -> Result<(Campaign,
     table.batches(Some(&needed))?;
     let recipe = fit(&config, table)?;
     // Refuses parameters outside their range before the file is there.
-    armwise::Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
+    Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
+    let start = start.map(|(name, text)| known(name, text, &config, &recipe)).transpose()?;
     let begun = Begun {
         promotions: config.promotion.iter().map(|promotion| promotion.name.clone()).collect(),
         features: recipe.dim(),
@@ -59,5 +76,28 @@ pub fn init(path: &Path, table: &Table, mut config: Config) -> Result<(Campaign,
         left_out,
         recipe: recipe.clone(),
     };
-    Ok((Campaign::create(path, Setup { config, recipe })?, begun))
+    Ok((Campaign::create(path, Setup { config, recipe, start })?, begun))
+}
+
+/// The model of a saved learner, if it fits.
+fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Model, Error> {
+    let bad = |problem: String| Error::Config { place: name.to_owned(), problem };
+    let learner = Learner::<Algorithm>::from_json(text).map_err(|error| bad(error.to_string()))?;
+    let model = learner.model().clone();
+    let shape = (model.dim(), model.blocks().len());
+    let needed = (recipe.dim(), config.promotion.len());
+    if shape != needed {
+        return Err(bad(format!(
+            "the learner has {} features and {} blocks, the campaign has {} features and {} promotions",
+            shape.0, shape.1, needed.0, needed.1
+        )));
+    }
+    if model.gamma().to_bits() != config.gamma.to_bits() {
+        let (found, gamma) = (model.gamma(), config.gamma);
+        return Err(bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}")));
+    }
+    if model.t() >= 1 << 30 {
+        return Err(bad(format!("the learner's last round is {}, which is too large to count on from", model.t())));
+    }
+    Ok(model)
 }

@@ -25,4 +25,4 @@ pub mod table;
 
 pub use error::Error;
 pub use file::Campaign;
-pub use init::{Begun, complete, init};
+pub use init::{Begun, complete, init, init_from};

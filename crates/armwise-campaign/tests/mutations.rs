@@ -9,7 +9,10 @@ use armwise_campaign::{
     round::{ChooseOptions, choose},
     table::{Cell, Sheet, Table},
 };
+use arrow_array::RecordBatchReader;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
 use common::{Folder, TWO, begin, below, customers};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::{fs, path::Path};
 
 /// The table of customers in another format.
@@ -30,18 +33,37 @@ fn convert(from: &Path, to: &Path) {
     sheet.write(to).unwrap().publish().unwrap();
 }
 
+/// A Parquet table as an Arrow file, and as a stream.
+fn to_arrow(from: &Path, file: &Path, stream: &Path) {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(from).unwrap()).unwrap().build().unwrap();
+    let schema = reader.schema();
+    let create = |path: &Path| fs::File::create(path).unwrap();
+    let mut to_file = FileWriter::try_new(create(file), &schema).unwrap();
+    let mut to_stream = StreamWriter::try_new(create(stream), &schema).unwrap();
+    for batch in reader {
+        let batch = batch.unwrap();
+        to_file.write(&batch).unwrap();
+        to_stream.write(&batch).unwrap();
+    }
+    to_file.finish().unwrap();
+    to_stream.finish().unwrap();
+}
+
+/// Found by fuzzing: the Arrow reader panics on some damaged files, and a damaged length made it ask for gigabytes.
 #[test]
 fn damaged_tables_are_refused_or_read_but_never_break_anything() {
     let folder = Folder::new("mutations");
     let csv = folder.write("c.csv", customers(60));
     let parquet = folder.path("c.parquet");
     convert(&csv, &parquet);
+    let (arrow, stream) = (folder.path("c.arrow"), folder.path("c.arrows"));
+    to_arrow(&parquet, &arrow, &stream);
     let campaign = begin(&folder, &csv, TWO).unwrap();
     let head = campaign.head().to_owned();
     let path = campaign.path().to_owned();
     drop(campaign);
     let (mut refused, mut read) = (0, 0);
-    for original in [&csv, &parquet] {
+    for original in [&csv, &parquet, &arrow, &stream] {
         let bytes = fs::read(original).unwrap();
         for case in 0..300 {
             let mut damaged = bytes.clone();

@@ -272,6 +272,52 @@ fn kill_nine_loses_nothing_acknowledged_and_counts_nothing_twice() {
     assert!(killed * 3 > kills, "{killed} of {kills} were killed in time");
 }
 
+/// A learner goes out of a campaign and into another one, bit for bit, and the other one's replay begins with it.
+#[test]
+fn a_saved_learner_goes_from_campaign_to_campaign() {
+    let folder = Folder::new("learner");
+    folder.begin(300, 20);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.write("responses.csv", "decision,reward\nr1-1,1\nr1-2,0.5\nr1-23,0.25\n");
+    folder.code(0, &["learn", "c.armwise", "responses.csv"]);
+    folder.code(0, &["export", "c.armwise", "learner", "--out", "p.json"]);
+    let rules = ["--from", "customers.csv", "--config", "campaign.toml"];
+    let begin = |name: &str, learner: &str| [&["init", name], &rules[..], &["--learner", learner]].concat().join("|");
+    let begin =
+        |code: i32, name: &str, learner: &str| folder.code(code, &begin(name, learner).split('|').collect::<Vec<_>>());
+    begin(0, "b.armwise", "p.json");
+    folder.code(0, &["export", "b.armwise", "learner", "--out", "q.json"]);
+    assert_eq!(fs::read(folder.0.join("p.json")).unwrap(), fs::read(folder.0.join("q.json")).unwrap());
+    let model = |name: &str| folder.json(&["status", name])["model"].clone();
+    assert_eq!(model("b.armwise"), model("c.armwise"));
+    // The same model, seed and round: the same sends.
+    let sends = folder.code(0, &["choose", "c.armwise", "customers.csv"]).stdout;
+    assert_eq!(folder.code(0, &["choose", "b.armwise", "customers.csv"]).stdout, sends);
+    for name in ["b.armwise", "c.armwise"] {
+        folder.write("responses.csv", "decision,reward\nr2-1,1\nr2-2,0.5\n");
+        folder.code(0, &["learn", name, "responses.csv"]);
+        folder.code(0, &["verify", name]);
+        folder.code(0, &["replay", name]);
+    }
+    assert_ne!(model("b.armwise"), serde_json::Value::Null);
+    let said = fs::read_to_string(folder.0.join("p.json")).unwrap();
+    folder.write("damaged.json", &said.replacen("\"count\":2", "\"count\":3", 1));
+    folder.write("text.json", "{}");
+    let narrow = fs::read_to_string(folder.0.join("campaign.toml")).unwrap();
+    for (learner, problem) in [("damaged.json", "checksum"), ("text.json", "format"), ("none.json", "does not exist")] {
+        let code = if learner == "none.json" { 4 } else { 2 };
+        let message = begin(code, "d.armwise", learner).stderr;
+        let message = String::from_utf8_lossy(&message).into_owned();
+        assert!(message.contains(problem), "{message}");
+    }
+    folder.write("campaign.toml", &narrow.replace("bias = true", "bias = false"));
+    let message = String::from_utf8(begin(2, "d.armwise", "p.json").stderr).unwrap();
+    assert!(message.contains("the learner has 5 features and 2 blocks, the campaign has 4 features"), "{message}");
+    folder.write("campaign.toml", &format!("gamma = 0.9\n{narrow}"));
+    let message = String::from_utf8(begin(2, "d.armwise", "p.json").stderr).unwrap();
+    assert!(message.contains("gamma = 1") && !folder.0.join("d.armwise").exists(), "{message}");
+}
+
 #[test]
 fn a_second_writer_is_told_who_holds_the_lock() {
     let folder = Folder::new("locked");

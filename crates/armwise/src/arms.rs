@@ -262,9 +262,14 @@ impl<'a> Arms<'a> {
         Self { keys: Keys::FromRow(first), ..self }
     }
 
-    /// Ids, as many as rows, that are known to be unique.
-    pub(crate) fn with_unique_ids(self, ids: &'a [u64]) -> Self {
-        debug_assert_eq!(ids.len(), self.len, "as many ids as rows");
+    /// As [`with_ids`](Self::with_ids), for whoever sees to it elsewhere that no id stands twice: looking for repeated
+    /// ids takes longer than scoring a few features. Rows with the same id share their draws.
+    ///
+    /// # Panics
+    /// For another number of ids than rows.
+    #[must_use]
+    pub fn with_unique_ids(self, ids: &'a [u64]) -> Self {
+        assert_eq!(ids.len(), self.len, "as many ids as rows");
         Self { keys: Keys::Ids(ids), ..self }
     }
 

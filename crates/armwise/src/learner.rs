@@ -249,7 +249,7 @@ impl<P: Policy> Learner<P> {
         Ok(places)
     }
 
-    fn posteriors(&self, round: Round) -> Result<Arc<Vec<Posterior>>, Error> {
+    pub(crate) fn posteriors(&self, round: Round) -> Result<Arc<Vec<Posterior>>, Error> {
         let idle = self.model.idle(round.t);
         let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, posteriors)) = cached

@@ -32,10 +32,12 @@ pub mod oracle;
 mod policy;
 mod posterior;
 mod priced;
+mod rough;
 mod round;
 mod saved;
 mod scan;
 mod scoring;
+mod sift;
 pub mod theory;
 
 pub use arms::{Arms, Column, Features};

@@ -211,3 +211,57 @@ fn a_catalogue_chooses_what_its_arms_would() {
         }
     }
 }
+
+/// Sifting keeps every row that reaches a floor by its f64 scores, and next to none that does not.
+#[test]
+fn sifting_keeps_all_rows_that_reach_a_floor() {
+    let (n, d, blocks, round) = (5_000, 20, 3, Round::new(3, 9));
+    let (mut kept, mut reached) = (0, 0);
+    for kind in KINDS {
+        let x = features(kind, 8, n, d);
+        let rounded: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+        let eligible: Vec<bool> =
+            (0..n * blocks).map(|place| !draws(4, 4).bits(place as u64).is_multiple_of(3)).collect();
+        for algorithm in every_algorithm().into_iter().chain(bold(2.0)) {
+            let learner = trained(algorithm, d, blocks, 4);
+            for (single, arms) in [(false, Arms::new(&x, d)), (true, Arms::new(&rounded, d))] {
+                let arms = arms.expect("rows").with_eligible(&eligible).expect("flags");
+                let scores = match learner.scores(round, &arms) {
+                    Ok(scores) => scores,
+                    // Beyond what scores can be: sifting says the same.
+                    Err(error) => {
+                        assert_eq!(learner.sift(round, &arms, &[0.0; 3]).expect_err("overflow"), error);
+                        continue;
+                    }
+                };
+                for place in [0, n / 100, n / 3] {
+                    let floors: Vec<f64> = (0..blocks)
+                        .map(|block| {
+                            let mut own: Vec<f64> = scores.iter().skip(block).step_by(blocks).copied().collect();
+                            own.sort_by(|a, b| b.total_cmp(a));
+                            own[place]
+                        })
+                        .collect();
+                    let must: Vec<usize> = (0..n)
+                        .filter(|row| {
+                            let own = &scores[row * blocks..(row + 1) * blocks];
+                            own.iter().zip(&floors).any(|(score, floor)| score >= floor && *score > f64::NEG_INFINITY)
+                        })
+                        .collect();
+                    let rows = learner.sift(round, &arms, &floors).expect("finite");
+                    assert!(rows.is_sorted(), "{kind} {algorithm:?}");
+                    let missing = must.iter().find(|row| rows.binary_search(row).is_err());
+                    assert_eq!(missing, None, "{kind} {algorithm:?} f32 {single} place {place}");
+                    if kind == "gaussian" {
+                        (kept, reached) = (kept + rows.len(), reached + must.len());
+                    }
+                }
+            }
+        }
+    }
+    assert!(reached > 10_000 && kept < reached + reached / 50, "{kept} rows kept for {reached}");
+    let learner = trained(bold(1.0)[0], d, blocks, 4);
+    let x = features("gaussian", 8, 10, d);
+    let error = learner.sift(round, &Arms::new(&x, d).expect("rows"), &[0.0]).expect_err("one floor for three blocks");
+    assert_eq!(error, Error::Dimension { what: "floors", expected: 3, found: 1 });
+}

@@ -26,6 +26,7 @@ pub(crate) use fail::failpoint;
 pub(crate) use rows::Fates;
 
 use crate::{Error, config::Config, recipe::Recipe};
+use armwise::Model;
 use lock::Lock;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,9 @@ pub struct Setup {
     pub config: Config,
     /// The features.
     pub recipe: Recipe,
+    /// What was known before the first round, from a learner that was saved elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Model>,
 }
 
 /// An open campaign.
@@ -82,7 +86,7 @@ impl Campaign {
         let lock = Lock::take(path, "init")?;
         let body = serde_json::to_string(&setup).map_err(|error| Error::Usage(error.to_string()))?;
         let made = schema::create(path).and_then(|mut db| {
-            let model = model_hash(&model::empty(&setup)?);
+            let model = model_hash(&model::merge(&setup, std::iter::empty())?);
             let transaction = begin(&mut db, path)?;
             let event = event::append(&transaction, None, EventKind::Init, None, &body, event::no_rows(), &model);
             let event = event.map_err(|error| sql(path, &error))?;
@@ -196,6 +200,13 @@ impl Campaign {
         rounds
     }
 
+    /// The round that comes next: after the last one, or after what the campaign began with.
+    #[must_use]
+    pub fn next_round(&self) -> u64 {
+        let begun = self.setup.start.as_ref().map_or(0, Model::t);
+        self.rounds().keys().next_back().copied().unwrap_or(begun) + 1
+    }
+
     /// A round that must exist.
     ///
     /// # Errors
@@ -220,17 +231,10 @@ impl Campaign {
         &self.db
     }
 
-    /// Appends an event with its rows and the new sums of the rounds it touches, all or nothing. `change` is what
-    /// becomes of decisions; sums of rounds in `touched` are made anew.
-    pub(crate) fn append(
-        &mut self,
-        kind: EventKind,
-        round: Option<u64>,
-        body: &str,
-        sent: &[Sent],
-        outcomes: &[Outcome],
-        touched: &BTreeSet<u64>,
-    ) -> Result<(), Error> {
+    /// Appends an event with its rows and the new sums of the rounds it touches, all or nothing. `ready` is asked last:
+    /// its error undoes all.
+    pub(crate) fn append(&mut self, entry: &Entry<'_>, ready: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        let &Entry { kind, round, ref body, sent, outcomes, touched } = entry;
         let closing = (kind == EventKind::Close).then_some(round).flatten();
         let mut models = self.round_models()?;
         for &round in touched {
@@ -242,28 +246,44 @@ impl Campaign {
         let model = model_hash(&model::merge(&self.setup, models.values())?);
         let path = self.path.clone();
         let last = self.events.last().cloned();
+        let seq = last.as_ref().map_or(0, |last| last.seq) + 1;
         let transaction = begin(&mut self.db, &path)?;
-        let done = (|| {
+        let done = std::thread::scope(|scope| {
             failpoint("begun");
-            let digest =
-                if kind == EventKind::Choose { rows::digest_sent(sent) } else { rows::digest_outcomes(outcomes) };
-            let count = sent.len().max(outcomes.len()) as u64;
-            let event = event::append(&transaction, last.as_ref(), kind, round, body, (count, digest), &model)?;
-            failpoint("event-written");
-            rows::insert_sent(&transaction, event.seq, sent)?;
-            rows::insert_outcomes(&transaction, event.seq, outcomes)?;
+            // A large round is hashed while it is written.
+            let digest = scope.spawn(|| {
+                if kind == EventKind::Choose { rows::digest_sent(sent) } else { rows::digest_outcomes(outcomes) }
+            });
+            rows::insert_sent(&transaction, seq, sent)?;
+            rows::insert_outcomes(&transaction, seq, outcomes)?;
             failpoint("rows-written");
+            let rows = (sent.len().max(outcomes.len()) as u64, digest.join().expect("hashing does not panic"));
+            let event = event::append(&transaction, last.as_ref(), kind, round, body, rows, &model)?;
+            failpoint("event-written");
             let stale = touched.iter().filter_map(|round| Some((*round, models.get(round)?)));
-            stale.into_iter().try_for_each(|(round, sums)| model::store(&transaction, round, event.seq, sums))?;
-            failpoint("before-commit");
+            stale.into_iter().try_for_each(|(round, sums)| model::store(&transaction, round, seq, sums))?;
             Ok(event)
-        })();
+        });
         let event = done.map_err(|error: rusqlite::Error| sql(&path, &error))?;
+        ready()?;
+        failpoint("before-commit");
         transaction.commit().map_err(|error| sql(&path, &error))?;
         failpoint("committed");
         self.events.push(event);
         Ok(())
     }
+}
+
+/// An event to be appended.
+pub(crate) struct Entry<'a> {
+    pub(crate) kind: EventKind,
+    pub(crate) round: Option<u64>,
+    pub(crate) body: String,
+    pub(crate) sent: &'a [Sent],
+    /// What becomes of decisions.
+    pub(crate) outcomes: &'a [Outcome],
+    /// The rounds whose sums are made anew.
+    pub(crate) touched: &'a BTreeSet<u64>,
 }
 
 fn begin<'a>(db: &'a mut Connection, path: &Path) -> Result<Transaction<'a>, Error> {

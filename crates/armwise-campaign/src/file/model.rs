@@ -7,7 +7,7 @@
 
 use super::{Campaign, EventKind, Fate, Fates, Setup, event::hex};
 use crate::Error;
-use armwise::{Learner, Model, Observation};
+use armwise::{Learner, Model, Observation, Round};
 use rusqlite::{OptionalExtension, Transaction, params};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -27,9 +27,9 @@ pub(super) fn empty(setup: &Setup) -> Result<Model, Error> {
     Ok(Model::new(setup.recipe.dim(), setup.config.promotion.len())?.with_gamma(setup.config.gamma)?)
 }
 
-/// The sums of all rounds together, added in the order of the rounds.
+/// What the campaign began with and the sums of all rounds together, added in the order of the rounds.
 pub(super) fn merge<'a>(setup: &Setup, rounds: impl Iterator<Item = &'a Model>) -> Result<Model, Error> {
-    let mut model = empty(setup)?;
+    let mut model = setup.start.clone().map_or_else(|| empty(setup), Ok)?;
     for round in rounds {
         model.merge(round)?;
     }
@@ -150,6 +150,15 @@ impl Campaign {
             |round: &u64| self.events.iter().any(|event| event.seq <= until && event.touched().contains(round));
         let models = rounds.into_iter().filter(touched).map(|round| self.replay_round(round, until));
         merge(&self.setup, models.collect::<Result<Vec<_>, _>>()?.iter())
+    }
+
+    /// The learner as a file that the library and the Python package load, with the round to go on with.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn saved_learner(&self) -> Result<String, Error> {
+        let next = Round::new(self.config().seed, self.next_round());
+        Ok(self.learner(self.model()?)?.to_json_with(Some(next))?)
     }
 
     /// A learner with this model and the campaign's algorithm.

@@ -1,6 +1,9 @@
 //! The end of a round's response window.
 
-use crate::{Campaign, Error, file::EventKind};
+use crate::{
+    Campaign, Error,
+    file::{Entry, EventKind},
+};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -29,7 +32,9 @@ pub fn close(campaign: &mut Campaign, round: u64) -> Result<Closed, Error> {
     let silent =
         campaign.sent(round)?.iter().filter(|sent| !sent.control && !heard.contains_key(&sent.id)).count() as u64;
     if !info.closed {
-        campaign.append(EventKind::Close, Some(round), "{}", &[], &[], &BTreeSet::from([round]))?;
+        let touched = &BTreeSet::from([round]);
+        let (kind, round, body) = (EventKind::Close, Some(round), "{}".to_owned());
+        campaign.append(&Entry { kind, round, body, sent: &[], outcomes: &[], touched }, || Ok(()))?;
     }
     Ok(Closed {
         round,

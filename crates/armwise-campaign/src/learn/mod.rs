@@ -12,7 +12,7 @@ pub use close::{Closed, close};
 
 use crate::{
     Campaign, Error,
-    file::{DecisionId, EventKind, Outcome, hex},
+    file::{DecisionId, Entry, EventKind, Outcome, hex},
     table::{Cell, Rows, Sheet, Table},
 };
 use find::Finder;
@@ -132,7 +132,8 @@ pub fn learn(
             "table": table.name(), "digest": digest, "rounds": learned.rounds,
             "read": learned.rows, "repeated": learned.repeated, "rejected": learned.rejected,
         });
-        campaign.append(kind, None, &body.to_string(), &[], &outcomes, &touched)?;
+        let (body, sent) = (body.to_string(), &[][..]);
+        campaign.append(&Entry { kind, round: None, body, sent, outcomes: &outcomes, touched: &touched }, || Ok(()))?;
     }
     learned.model = campaign.events().last().map_or(String::new(), |event| event.model.clone());
     Ok((learned, rejects))

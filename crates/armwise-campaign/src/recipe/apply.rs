@@ -1,7 +1,8 @@
 //! Turns rows of a table into features.
 //!
-//! The decision to know: columns are read one by one (so errors name their cell), rows are put together in parallel;
-//! each row's arithmetic is its own, so neither batches nor threads change a bit.
+//! The decision to know: columns are read one by one (so errors name their cell), rows are put together in parallel and
+//! in tiles that are turned from columns to rows in the cache; each row's arithmetic is its own and in the order of its
+//! features, so neither batches nor threads change a bit.
 
 use super::{Fitted, Recipe};
 use crate::{Error, config::MissingRule, table::Rows};
@@ -33,14 +34,21 @@ impl Oddities {
 }
 
 /// The values of a column in a batch, ready to be put in rows.
-enum Values {
-    /// One number per row, already standardised.
-    Numbers(Vec<f64>),
+enum Values<'a> {
+    /// One number per row, to be standardised by mean and standard deviation.
+    Singles(&'a [f32], f64, f64),
+    /// As above, with missing ones filled in.
+    Numbers(Vec<f64>, f64, f64),
     /// The place among the levels; out of range for none.
     Levels(Vec<u32>, usize),
     /// `dim` numbers per row.
     Vectors(Vec<f64>, usize),
 }
+
+/// Rows that are made together: few enough that their features stay in the first cache.
+const TILE: usize = 64;
+/// Tiles that one task makes.
+const TILES_PER_TASK: usize = 16;
 
 impl Recipe {
     /// The features of rows, row by row, and what was unusual about them.
@@ -48,62 +56,97 @@ impl Recipe {
     /// # Errors
     /// [`Error::Cell`] for a value that cannot be used, [`Error::Table`] for a missing column or a wrong type.
     pub fn apply(&self, rows: &Rows) -> Result<(Vec<f64>, Oddities), Error> {
-        let mut odd = Oddities::default();
-        let columns = self.columns.iter().map(|column| read(column, rows, &mut odd)).collect::<Result<Vec<_>, _>>()?;
-        let dim = self.dim();
-        let mut features = vec![0.0; rows.len() * dim];
-        let rows_per_task = 1024;
-        let shortened: u64 = features
-            .par_chunks_mut(rows_per_task * dim)
-            .enumerate()
-            .map(|(task, chunk)| {
-                let first = task * rows_per_task;
-                chunk.chunks_exact_mut(dim).zip(first..).map(|(x, row)| self.put(&columns, row, x)).sum::<u64>()
-            })
-            .sum();
-        odd.shortened = shortened;
+        let mut features = Vec::new();
+        let odd = self.apply_into(rows, &mut features)?;
         Ok((features, odd))
     }
 
-    /// Fills in x; 1 if it had to be shortened.
-    fn put(&self, columns: &[Values], row: usize, x: &mut [f64]) -> u64 {
-        let mut place = 0;
+    /// As [`apply`](Self::apply), in a vector that was used before: large ones are costly to ask for.
+    pub(crate) fn apply_into(&self, rows: &Rows, features: &mut Vec<f64>) -> Result<Oddities, Error> {
+        let mut odd = Oddities::default();
+        let columns = self.columns.iter().map(|column| read(column, rows, &mut odd)).collect::<Result<Vec<_>, _>>()?;
+        let dim = self.dim();
+        // Every place is written to, so what stood there before does not matter.
+        features.resize(rows.len() * dim, 0.0);
+        odd.shortened = features
+            .par_chunks_mut(TILES_PER_TASK * TILE * dim)
+            .enumerate()
+            .map_init(
+                || vec![0.0; dim * TILE],
+                |room, (task, chunk)| {
+                    let first = task * TILES_PER_TASK * TILE;
+                    let tiles = chunk.chunks_mut(TILE * dim).zip((first..).step_by(TILE));
+                    tiles.map(|(x, first)| self.put(&columns, first, room, x)).sum::<u64>()
+                },
+            )
+            .sum();
+        Ok(odd)
+    }
+
+    /// Fills in the features of some rows; how many had to be shortened. In `room` they stand column by column.
+    fn put(&self, columns: &[Values<'_>], first: usize, room: &mut [f64], x: &mut [f64]) -> u64 {
+        let dim = self.dim();
+        let count = x.len() / dim;
+        let rows = first..first + count;
+        let mut features = room.chunks_exact_mut(TILE).map(|column| &mut column[..count]);
+        let mut next = || features.next().expect("a place for each feature");
         if self.bias {
-            x[0] = 1.0;
-            place = 1;
+            next().fill(1.0);
         }
         for values in columns {
             match values {
-                Values::Numbers(numbers) => {
-                    x[place] = numbers[row];
-                    place += 1;
+                Values::Singles(numbers, mean, sd) => {
+                    let numbers = numbers[rows.clone()].iter();
+                    next().iter_mut().zip(numbers).for_each(|(x, &number)| *x = (f64::from(number) - mean) / sd);
+                }
+                Values::Numbers(numbers, mean, sd) => {
+                    let numbers = numbers[rows.clone()].iter();
+                    next().iter_mut().zip(numbers).for_each(|(x, number)| *x = (number - mean) / sd);
                 }
                 Values::Levels(levels, count) => {
-                    let level = levels[row] as usize;
-                    if level < *count {
-                        x[place + level] = 1.0;
+                    let mut places: Vec<&mut [f64]> = (0..*count).map(|_| next()).collect();
+                    places.iter_mut().for_each(|place| place.fill(0.0));
+                    for (row, &level) in levels[rows.clone()].iter().enumerate() {
+                        if let Some(place) = places.get_mut(level as usize) {
+                            place[row] = 1.0;
+                        }
                     }
-                    place += count;
                 }
                 Values::Vectors(vectors, dim) => {
-                    x[place..place + dim].copy_from_slice(&vectors[row * dim..(row + 1) * dim]);
-                    place += dim;
+                    for place in 0..*dim {
+                        let vectors = vectors[rows.start * dim..rows.end * dim].chunks_exact(*dim);
+                        next().iter_mut().zip(vectors).for_each(|(x, vector)| *x = vector[place]);
+                    }
                 }
             }
         }
-        let length = x.iter().fold(0.0, |sum, x| sum + x * x).sqrt() * self.scale;
-        let too_long = length > 1.0 + 1e-12;
-        let scale = if too_long { self.scale / length } else { self.scale };
-        x.iter_mut().for_each(|x| *x *= scale);
-        u64::from(too_long)
+        let mut scales = [0.0; TILE];
+        for column in room.chunks_exact(TILE) {
+            scales.iter_mut().zip(column).for_each(|(sum, x)| *sum += x * x);
+        }
+        let mut shortened = 0;
+        for scale in &mut scales[..count] {
+            let length = scale.sqrt() * self.scale;
+            let too_long = length > 1.0 + 1e-12;
+            shortened += u64::from(too_long);
+            *scale = if too_long { self.scale / length } else { self.scale };
+        }
+        for (row, x) in x.chunks_exact_mut(dim).enumerate() {
+            let scale = scales[row];
+            x.iter_mut().zip(room[row..].iter().step_by(TILE)).for_each(|(x, unscaled)| *x = unscaled * scale);
+        }
+        shortened
     }
 }
 
-fn read(column: &Fitted, rows: &Rows, odd: &mut Oddities) -> Result<Values, Error> {
+fn read<'a>(column: &Fitted, rows: &'a Rows, odd: &mut Oddities) -> Result<Values<'a>, Error> {
     let mut missing = 0;
     let refuse = |row: usize| rows.bad(row, column.name(), "a value is missing; say in `missing` how to fill it");
     let values = match column {
         Fitted::Numeric { name, missing: rule, mean, sd } => {
+            if let Some(singles) = rows.singles(name) {
+                return Ok(Values::Singles(singles, *mean, *sd));
+            }
             let mut numbers = rows.numbers(name)?;
             for (row, number) in numbers.iter_mut().enumerate() {
                 if number.is_nan() {
@@ -114,9 +157,8 @@ fn read(column: &Fitted, rows: &Rows, odd: &mut Oddities) -> Result<Values, Erro
                         MissingRule::Error => return Err(refuse(row)),
                     };
                 }
-                *number = (*number - mean) / sd;
             }
-            Values::Numbers(numbers)
+            Values::Numbers(numbers, *mean, *sd)
         }
         Fitted::Categorical { name, missing: rule, levels, .. } => {
             let place_of: HashMap<&str, u32> = levels.iter().map(String::as_str).zip(0..).collect();

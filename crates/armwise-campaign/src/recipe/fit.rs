@@ -64,6 +64,12 @@ pub fn fit(config: &Config, table: &Table) -> Result<Recipe, Error> {
     if seen == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
+    for (column, &length) in rules.column.iter().zip(&lengths) {
+        if column.kind == Kind::Vector && length == 0 {
+            let problem = format!("column {:?} has no vector with a number in it", column.name);
+            return Err(Error::table(table.name(), problem));
+        }
+    }
     sample.sort_unstable_by(|a, b| (a.key, &a.customer).cmp(&(b.key, &b.customer)));
     let fitted =
         rules.column.iter().enumerate().map(|(place, column)| {

@@ -4,7 +4,7 @@
 //! alone is a budget, both together are an assignment at a price for cost (see `budget.rs`), groups of one promotion are
 //! quotas; groups beside several promotions go to the general solver, which is for small tables.
 
-use super::{budget::WithinBudget, sieve::Priced};
+use super::{budget::WithinBudget, prices::Priced};
 use crate::config::Config;
 use armwise::{
     Assignment, Budget, Linear, OnInfeasible, Oracle, Quota, Quotas, Round,
@@ -17,6 +17,11 @@ pub(super) const COST: &str = "cost";
 /// The column that says who is in a group.
 pub(super) fn group(place: usize) -> String {
     format!("group {place}")
+}
+
+/// The promotion that the library's name of a limit means, as in [`armwise::Price::of`].
+pub(super) fn block_of(limit: &str) -> Option<usize> {
+    limit.strip_prefix("block = ")?.parse().ok()
 }
 
 /// A share of a count, to the nearest.

@@ -8,6 +8,7 @@ mod budget;
 mod constraint;
 mod customers;
 mod part;
+mod prices;
 mod sieve;
 mod summary;
 
@@ -15,16 +16,20 @@ pub use summary::{ChosenSummary, PromotionSummary};
 
 use crate::{
     Campaign, Error,
-    file::{DecisionId, EventKind, Sent, failpoint},
+    file::{DecisionId, Entry, EventKind, Sent, failpoint},
+    look::sends,
     recipe::Oddities,
     table::{Pending, Table},
 };
-use armwise::{Decision, Greedy, Learner, Policy, Round};
+use armwise::{ChosenArm, Greedy, Learner, Policy, Round};
 use customers::Customers;
 use part::Parts;
 use sieve::Sieve;
-use std::collections::{BTreeSet, HashSet};
-use std::sync::mpsc::sync_channel;
+use std::{
+    collections::{BTreeSet, HashSet},
+    path::Path,
+    sync::mpsc::sync_channel,
+};
 
 /// What a choice may be told.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,14 +74,14 @@ pub fn choose(
     let shadow = constraint::oracle(config, Some(share / (1.0 - share)), armwise::OnInfeasible::Fill, round);
 
     let by_mean_oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
-    let mut choosing = Sieve::new(&learner, round, &oracle)?;
-    let mut by_mean = known.then(|| Sieve::new(&greedy, round, &by_mean_oracle)).transpose()?;
-    let mut control = (share > 0.0).then(|| Sieve::new(&learner, round, &shadow)).transpose()?;
+    let mut choosing = Sieve::new(&learner, round, &oracle);
+    let mut by_mean = known.then(|| Sieve::light(&greedy, round, &by_mean_oracle));
+    let mut control = (share > 0.0).then(|| Sieve::new(&learner, round, &shadow));
     let mut customers = Customers::default();
     let mut odd = Oddities::default();
     let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
     std::thread::scope(|scope| -> Result<(), Error> {
-        let (send, receive) = sync_channel(1);
+        let (send, receive) = sync_channel(3);
         let batches = table.batches(Some(&parts.columns()))?;
         let parts = &parts;
         scope.spawn(move || {
@@ -95,37 +100,48 @@ pub fn choose(
             progress(customers.len() as u64);
             let blame = |error| customers.blame(error, table);
             if let Some(main) = &part.main {
-                choosing.add(main).map_err(blame)?;
-                by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)).map_err(blame)?;
+                let (chosen, by_mean) =
+                    rayon::join(|| choosing.add(main), || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)));
+                chosen.and(by_mean).map_err(blame)?;
             }
             if let (Some(control), Some(held)) = (&mut control, &part.control) {
                 control.add(held).map_err(blame)?;
             }
+            parts.reuse(part);
         }
         Ok(())
     })?;
     if customers.len() == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
-    customers.finish(table, &config.customer)?;
     if !choosing.any() {
         let problem = "no customer may be chosen: all rest, are held out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
-    let decision = choosing.finish()?;
-    let by_mean = by_mean.map(Sieve::finish).transpose()?;
+    let (decision, (unique, by_mean)) = rayon::join(
+        || choosing.finish(),
+        || (customers.finish(table, &config.customer), by_mean.map(Sieve::chosen).transpose()),
+    );
+    unique?;
+    let (mut decision, by_mean) = (decision?, by_mean?);
     let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
-    let sent = write_down(campaign, round, &decision, by_mean.as_ref(), control.as_ref(), &customers);
+    let chosen = std::mem::take(&mut decision.arms);
+    let held_out = control.map(|control| control.arms).unwrap_or_default();
+    let sent = write_down(campaign, round, chosen, held_out, by_mean.as_deref(), &customers);
     let summary = summary::summarise(campaign, round, &decision, &sent, &customers, odd, known);
     Ok(Choice { sent, summary, round })
 }
 
 impl Choice {
-    /// Appends the round to the campaign, then gives `out` its name.
+    /// Appends the round to the campaign and writes the sends to `out`: they are complete on the disk before the
+    /// commit, and get their name after it.
     ///
     /// # Errors
     /// [`Error::Storage`]; before the commit nothing has changed, after it `export` writes the sends again.
-    pub fn commit(self, campaign: &mut Campaign, out: Option<Pending>) -> Result<ChosenSummary, Error> {
+    ///
+    /// # Panics
+    /// Never: the thread that writes does not panic.
+    pub fn commit(self, campaign: &mut Campaign, out: Option<&Path>) -> Result<ChosenSummary, Error> {
         let body = serde_json::json!({
             "seed": self.round.seed,
             "objective": self.summary.objective,
@@ -134,16 +150,25 @@ impl Choice {
             "held_out": self.summary.held_out,
             "resting": self.summary.resting,
         });
-        let none = BTreeSet::new();
-        campaign.append(EventKind::Choose, Some(self.round.t), &body.to_string(), &self.sent, &[], &none)?;
-        failpoint("before-publish");
-        out.map_or(Ok(()), Pending::publish)?;
+        let (kind, round, body) = (EventKind::Choose, Some(self.round.t), body.to_string());
+        let entry = Entry { kind, round, body, sent: &self.sent, outcomes: &[], touched: &BTreeSet::new() };
+        std::thread::scope(|scope| {
+            let writing = out.map(|out| scope.spawn(|| sends(&self.sent).write(out)));
+            let mut pending = None;
+            campaign.append(&entry, || {
+                let written = writing.map(|writing| writing.join().expect("writing does not panic"));
+                pending = written.transpose()?;
+                Ok(())
+            })?;
+            failpoint("before-publish");
+            pending.map_or(Ok(()), Pending::publish)
+        })?;
         Ok(self.summary)
     }
 }
 
 fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Error> {
-    let last = campaign.rounds().keys().next_back().copied().unwrap_or(0);
+    let last = campaign.next_round() - 1;
     let t = options.round.unwrap_or(last + 1);
     if t == 0 || t >= 1 << 31 {
         return Err(Error::Usage(format!("round {t}: rounds count from 1 to 2^31 - 1")));
@@ -169,30 +194,26 @@ fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
     Ok(resting)
 }
 
-/// The decisions as rows of the file.
+/// The decisions as rows of the file; `by_mean` is who the estimate alone would have chosen.
 fn write_down(
     campaign: &Campaign,
     round: Round,
-    decision: &Decision,
-    by_mean: Option<&Decision>,
-    control: Option<&Decision>,
+    chosen: Vec<ChosenArm>,
+    held_out: Vec<ChosenArm>,
+    by_mean: Option<&[(u64, u32)]>,
     customers: &Customers,
 ) -> Vec<Sent> {
-    let greedy: Option<HashSet<(u32, &str)>> = by_mean
-        .map(|by_mean| by_mean.arms.iter().map(|arm| (arm.block, arm.name.as_deref().unwrap_or_default())).collect());
-    let mut sent = Vec::with_capacity(decision.arms.len());
-    for (decision, control) in std::iter::once((decision, false)).chain(control.map(|control| (control, true))) {
+    let mut sent = Vec::with_capacity(chosen.len() + held_out.len());
+    for (arms, control) in [(chosen, false), (held_out, true)] {
         let mut rank = vec![0; campaign.config().promotion.len()];
-        for arm in &decision.arms {
-            let customer = arm.name.clone().unwrap_or_default();
+        for arm in arms {
+            let customer = arm.name.unwrap_or_default();
             let block = arm.block as usize;
             rank[block] += 1;
+            let greedy = by_mean.filter(|_| !control);
             sent.push(Sent {
                 id: DecisionId { round: round.t, number: sent.len() as u32 + 1 },
-                greedy: greedy
-                    .as_ref()
-                    .filter(|_| !control)
-                    .map(|greedy| greedy.contains(&(arm.block, customer.as_str()))),
+                greedy: greedy.map(|greedy| greedy.binary_search(&(arm.id, arm.block)).is_ok()),
                 segment: customers.segment(&customer),
                 customer,
                 promotion: campaign.config().promotion[block].name.clone(),
@@ -202,7 +223,7 @@ fn write_down(
                 draw: arm.draw,
                 score: arm.score,
                 rank: rank[block],
-                features: arm.features.clone(),
+                features: arm.features,
             });
         }
     }

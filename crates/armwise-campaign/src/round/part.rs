@@ -6,7 +6,10 @@
 
 use crate::{Error, file::Setup, recipe::Oddities, table::Rows};
 use armwise::{Arms, Column, Draws, Names, Round, Stream, id_of};
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
 
 /// What draws the hold-out: of the campaign's seed and the customer's id alone, the same in every round.
 const HOLD_OUT: Stream = Stream(256);
@@ -16,6 +19,8 @@ pub(super) struct Parts<'a> {
     setup: &'a Setup,
     resting: HashSet<String>,
     draws: Draws,
+    /// Room for features that is not needed any more.
+    used: Mutex<Vec<f64>>,
 }
 
 /// Rows to choose from.
@@ -49,7 +54,15 @@ pub(super) struct Prepared {
 
 impl<'a> Parts<'a> {
     pub(super) fn new(setup: &'a Setup, resting: HashSet<String>) -> Self {
-        Self { setup, resting, draws: Round::new(setup.config.seed, 0).draws(0, HOLD_OUT) }
+        let draws = Round::new(setup.config.seed, 0).draws(0, HOLD_OUT);
+        Self { setup, resting, draws, used: Mutex::default() }
+    }
+
+    /// Takes back what a part was made of.
+    pub(super) fn reuse(&self, part: Prepared) {
+        if let Some(main) = part.main {
+            *self.used.lock().unwrap_or_else(PoisonError::into_inner) = main.features;
+        }
     }
 
     /// The columns to be read.
@@ -63,10 +76,12 @@ impl<'a> Parts<'a> {
     pub(super) fn prepare(&self, rows: &Rows) -> Result<Prepared, Error> {
         let config = &self.setup.config;
         let blocks = config.promotion.len();
-        let (features, odd) = self.setup.recipe.apply(rows)?;
-        let mut eligible = vec![true; rows.len() * blocks];
+        let mut features = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        let odd = self.setup.recipe.apply_into(rows, &mut features)?;
+        let mut eligible = Vec::new();
         for (block, promotion) in config.promotion.iter().enumerate() {
             let Some(column) = &promotion.eligible else { continue };
+            eligible.resize(rows.len() * blocks, true);
             for (row, flag) in rows.flags(column)?.into_iter().enumerate() {
                 eligible[row * blocks + block] = flag;
             }
@@ -80,7 +95,7 @@ impl<'a> Parts<'a> {
             })?;
         }
         let whole = Part { text: String::new(), ends: Vec::new(), ids: Vec::new(), features, eligible, columns };
-        let (mut whole, mut main, mut control) = (whole, Vec::new(), Vec::new());
+        let (mut whole, mut main, mut control) = (whole, Vec::with_capacity(rows.len()), Vec::new());
         let mut checks = Vec::with_capacity(rows.len());
         let (mut resting, mut held_out) = (0, 0);
         rows.each_text(&config.customer, |row, name| {
@@ -90,9 +105,9 @@ impl<'a> Parts<'a> {
             checks.push(super::customers::check_of(name));
             let held = config.limits.hold_out > 0.0 && self.draws.uniform(id) < config.limits.hold_out;
             held_out += u64::from(held);
-            if self.resting.contains(name) {
+            if !self.resting.is_empty() && self.resting.contains(name) {
                 resting += 1;
-            } else if whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
+            } else if whole.eligible.is_empty() || whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
                 if held { control.push(row) } else { main.push(row) }
             }
             Ok(())
@@ -146,49 +161,152 @@ impl Part {
         self.ids.push(id);
     }
 
-    fn name_of(&self, row: usize) -> &str {
+    /// How many rows.
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The library's ids of the customers.
+    pub(super) fn ids(&self) -> &[u64] {
+        &self.ids
+    }
+
+    /// The customer in a row.
+    pub(super) fn name_of(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.text[start..self.ends[row]]
     }
 
     /// The customers, in row order.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        (0..self.ids.len()).map(|row| self.name_of(row))
+        (0..self.len()).map(|row| self.name_of(row))
     }
 
     /// Some of the rows.
     pub(super) fn pick(&self, rows: &[usize]) -> Self {
-        fn some<T: Copy>(values: &[T], count: usize, rows: &[usize]) -> Vec<T> {
-            let per_row = values.len() / count;
-            rows.iter().flat_map(|row| &values[row * per_row..(row + 1) * per_row]).copied().collect()
-        }
-        let count = self.ids.len();
-        let mut picked = Self {
-            features: some(&self.features, count, rows),
-            eligible: some(&self.eligible, count, rows),
-            columns: self.columns.iter().map(|(name, values)| (name.clone(), some(values, count, rows))).collect(),
-            ..Self::default()
-        };
-        rows.iter().for_each(|&row| picked.name(self.name_of(row), self.ids[row]));
+        let mut picked = Self::default();
+        picked.extend(self, rows);
         picked
     }
 
-    /// Lends the rows out as arms, by names or by ids alone.
+    /// Adds some rows of a part with the same columns.
+    pub(super) fn extend(&mut self, part: &Self, rows: &[usize]) {
+        let count = part.len();
+        extend(&mut self.features, &part.features, count, rows);
+        extend(&mut self.eligible, &part.eligible, count, rows);
+        if self.ids.is_empty() {
+            self.columns = part.columns.iter().map(|(name, _)| (name.clone(), Vec::new())).collect();
+        }
+        for ((_, mine), (_, theirs)) in self.columns.iter_mut().zip(&part.columns) {
+            extend(mine, theirs, count, rows);
+        }
+        rows.iter().for_each(|&row| self.name(part.name_of(row), part.ids[row]));
+    }
+
+    /// Leaves only these rows, ascending.
+    pub(super) fn retain(&mut self, rows: &[usize]) {
+        let count = self.len();
+        retain(&mut self.features, count, rows);
+        retain(&mut self.eligible, count, rows);
+        self.columns.iter_mut().for_each(|(_, values)| retain(values, count, rows));
+        retain(&mut self.ids, count, rows);
+        let mut text = String::with_capacity(self.text.len() / count.max(1) * rows.len() + 64);
+        let mut ends = Vec::with_capacity(rows.len());
+        for &row in rows {
+            text.push_str(self.name_of(row));
+            ends.push(text.len());
+        }
+        (self.text, self.ends) = (text, ends);
+    }
+
+    /// Gives back the room of rows that went.
+    pub(super) fn shrink(&mut self) {
+        self.features.shrink_to_fit();
+    }
+
+    /// Lets go of the features, where only scores count from now on.
+    pub(super) fn forget_features(&mut self) {
+        self.features = Vec::new();
+    }
+
+    /// Lends the rows out as arms, by names, or by ids that are looked at elsewhere. Without features the arms have one that is 0: oracles do
+    /// not look at features.
     pub(super) fn with_arms<T>(
         &self,
         names: Option<&Names>,
         use_arms: impl FnOnce(&Arms<'_>) -> Result<T, armwise::Error>,
     ) -> Result<T, armwise::Error> {
         let columns: Vec<Column<'_>> = self.columns.iter().map(|(name, values)| Column { name, values }).collect();
-        let arms = Arms::new(&self.features, self.features.len() / self.ids.len())?.with_columns(&columns)?;
+        let none = if self.features.is_empty() { vec![0.0_f32; self.len()] } else { Vec::new() };
+        let arms = if self.features.is_empty() {
+            Arms::new(&none, 1)?
+        } else {
+            Arms::new(&self.features, self.features.len() / self.len())?
+        };
+        let arms = arms.with_columns(&columns)?;
         let arms = match names {
             Some(names) => arms.with_names(names)?,
-            None => arms.with_ids(&self.ids)?,
+            None => arms.with_unique_ids(&self.ids),
         };
         if self.eligible.iter().all(|&flag| flag) {
             use_arms(&arms)
         } else {
             use_arms(&arms.with_eligible(&self.eligible)?)
         }
+    }
+}
+
+impl Part {
+    /// Lends out the rows from `first` on, of which the features must be there, to be scored; whether an id stands twice
+    /// is looked at elsewhere.
+    pub(super) fn score_from<T>(
+        &self,
+        first: usize,
+        dim: usize,
+        score: impl FnOnce(&Arms<'_>) -> Result<T, armwise::Error>,
+    ) -> Result<T, armwise::Error> {
+        let count = self.len() - first;
+        let arms = Arms::new(&self.features[self.features.len() - count * dim..], dim)?;
+        let arms = arms.with_unique_ids(&self.ids[first..]);
+        let per_row = self.eligible.len() / self.len();
+        if per_row == 0 {
+            return score(&arms);
+        }
+        score(&arms.with_eligible(&self.eligible[first * per_row..])?)
+    }
+}
+
+/// Appends the values of some rows.
+pub(super) fn extend<T: Copy>(to: &mut Vec<T>, values: &[T], count: usize, rows: &[usize]) {
+    let per_row = values.len() / count.max(1);
+    to.reserve(rows.len() * per_row);
+    rows.iter().for_each(|row| to.extend_from_slice(&values[row * per_row..(row + 1) * per_row]));
+}
+
+/// Leaves the values of these rows only, ascending, where they are.
+pub(super) fn retain<T: Copy>(values: &mut Vec<T>, count: usize, rows: &[usize]) {
+    let per_row = values.len() / count.max(1);
+    for (place, row) in rows.iter().enumerate() {
+        values.copy_within(row * per_row..(row + 1) * per_row, place * per_row);
+    }
+    values.truncate(rows.len() * per_row);
+}
+
+#[cfg(test)]
+impl Part {
+    /// Rows for tests.
+    pub(super) fn made(
+        count: usize,
+        dim: usize,
+        feature: impl Fn(u64) -> f64,
+        eligible: impl Fn(usize, usize) -> bool,
+    ) -> Self {
+        let mut part = Self {
+            features: (0..(count * dim) as u64).map(feature).collect(),
+            eligible: (0..2 * count).map(|place| eligible(place / 2, place % 2)).collect(),
+            ..Self::default()
+        };
+        (0..count).map(|row| format!("c{row}")).for_each(|name| part.name(&name, id_of(&name)));
+        part
     }
 }

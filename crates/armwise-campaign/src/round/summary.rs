@@ -1,6 +1,6 @@
 //! What a choice tells: how many, for whom, how much of it is exploration, and what kept it from being better.
 
-use super::customers::Customers;
+use super::{constraint::block_of, customers::Customers};
 use crate::{Campaign, file::Sent, recipe::Oddities};
 use armwise::{Decision, Missing, Price, Quality, Round};
 use serde::Serialize;
@@ -92,8 +92,7 @@ pub(super) fn summarise(
     }
     let sends: u64 = promotions.iter().map(|promotion| promotion.sends).sum();
     let named = |of: &str| {
-        let block = of.strip_prefix("block ").and_then(|block| block.parse::<usize>().ok());
-        let promotion = block.and_then(|block| config.promotion.get(block));
+        let promotion = block_of(of).and_then(|block| config.promotion.get(block));
         promotion.map_or_else(|| of.to_owned(), |promotion| format!("quota of {}", promotion.name))
     };
     ChosenSummary {

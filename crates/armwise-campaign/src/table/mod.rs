@@ -4,7 +4,9 @@
 //! asked for are decoded, and never more than a batch is in memory. CSV gives text columns; whoever reads a number out
 //! of one parses it then, so that an error can name the row and the column.
 
+mod arrow;
 mod csv;
+mod guard;
 mod open;
 mod values;
 mod write;

@@ -4,13 +4,13 @@
 //! are read from their end and because `init` reads twice.
 
 use super::{
-    BATCH,
+    BATCH, arrow,
     csv::CsvReader,
+    guard::guarded,
     values::{ColumnType, Rows},
 };
 use crate::Error;
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::{
     ProjectionMask,
@@ -18,7 +18,7 @@ use parquet::arrow::{
 };
 use std::{
     fs::File,
-    io::{BufReader, Read, Seek, SeekFrom},
+    io::{BufReader, Seek, SeekFrom},
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -120,6 +120,10 @@ impl Table {
     /// # Errors
     /// [`Error::Table`] if it cannot be read or lacks a column.
     pub fn batches(&self, only: Option<&[String]>) -> Result<Batches, Error> {
+        guarded(|| self.read(only)).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
+    }
+
+    fn read(&self, only: Option<&[String]>) -> Result<Batches, Error> {
         let mut file = self.file.try_clone().map_err(|error| Error::io(&self.path, &error))?;
         file.seek(SeekFrom::Start(0)).map_err(|error| Error::io(&self.path, &error))?;
         let bad = |error: &dyn std::fmt::Display| Error::table(&self.name, error.to_string());
@@ -138,27 +142,11 @@ impl Table {
                 (reader.schema(), Box::new(reader))
             }
             Format::Arrow => {
-                let mut magic = Vec::new();
-                (&mut file).take(6).read_to_end(&mut magic).map_err(|error| Error::io(&self.path, &error))?;
-                file.seek(SeekFrom::Start(0)).map_err(|error| Error::io(&self.path, &error))?;
                 let again = file.try_clone().map_err(|error| Error::io(&self.path, &error))?;
-                let open = |file: File, only: Option<Vec<usize>>| -> Result<(SchemaRef, Box<Inner>), ArrowError> {
-                    Ok(if magic == b"ARROW1" {
-                        let reader = FileReader::try_new_buffered(file, only)?;
-                        (reader.schema(), Box::new(reader))
-                    } else {
-                        let reader = StreamReader::try_new_buffered(file, only)?;
-                        (reader.schema(), Box::new(reader))
-                    })
-                };
-                let (schema, batches) = open(file, None).map_err(|e| bad(&e))?;
+                let (schema, batches) = arrow::open(file, None).map_err(|e| bad(&e))?;
                 match places(&schema)? {
                     None => (schema, batches),
-                    Some(only) => {
-                        let mut again = again;
-                        again.seek(SeekFrom::Start(0)).map_err(|error| Error::io(&self.path, &error))?;
-                        open(again, Some(only)).map_err(|e| bad(&e))?
-                    }
+                    Some(only) => arrow::open(again, Some(only)).map_err(|e| bad(&e))?,
                 }
             }
             Format::Csv => {
@@ -169,16 +157,17 @@ impl Table {
                 (reader.schema(), Box::new(reader))
             }
         };
-        Ok(Batches { schema, inner: batches, table: Arc::clone(&self.name), next_row: 1 })
+        Ok(Batches { schema, inner: Some(batches), table: Arc::clone(&self.name), next_row: 1 })
     }
 }
 
-type Inner = dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send;
+pub(super) type Inner = dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send;
 
 /// The batches of a table, in order.
 pub struct Batches {
     schema: SchemaRef,
-    inner: Box<Inner>,
+    /// None after a panic inside, which leaves the reader in no state to go on.
+    inner: Option<Box<Inner>>,
     table: Arc<str>,
     next_row: u64,
 }
@@ -188,7 +177,15 @@ impl Iterator for Batches {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            return Some(match self.inner.next()? {
+            let inner = self.inner.as_mut()?;
+            let next = match guarded(|| inner.next()) {
+                Ok(next) => next?,
+                Err(damage) => {
+                    self.inner = None;
+                    return Some(Err(Error::table(&self.table, format!("rows from {}: {damage}", self.next_row))));
+                }
+            };
+            return Some(match next {
                 Ok(batch) if batch.num_rows() == 0 => continue,
                 Ok(batch) => {
                     let first = self.next_row;

@@ -122,6 +122,14 @@ impl Rows {
         }
     }
 
+    /// The numbers of a column that stores them in single precision, if none is missing or infinite.
+    pub(crate) fn singles(&self, column: &str) -> Option<&[f32]> {
+        let singles = self.batch.column_by_name(column)?.as_primitive_opt::<Float32Type>()?;
+        // To the end in any case: without a way out the loop is a vector loop.
+        let finite = singles.values().iter().fold(true, |finite, number| finite & number.is_finite());
+        (singles.null_count() == 0 && finite).then(|| &singles.values()[..])
+    }
+
     /// The values of a column as text, whatever its type: for tables whose bad rows are put aside, not refused.
     ///
     /// # Errors

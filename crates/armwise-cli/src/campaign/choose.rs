@@ -62,18 +62,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
         (None, false) => Some(Path::new("-")),
         (None, true) => None,
     };
-    let to_stdout = out == Some(Path::new("-"));
-    let sheet = sends(&choice.sent);
-    let summary = if arguments.dry_run {
-        if !to_stdout {
-            out.map(|out| sheet.write(out)?.publish()).transpose()?;
+    let (file, to_stdout) = (out.filter(|out| *out != Path::new("-")), out == Some(Path::new("-")));
+    let sheet = (to_stdout || arguments.dry_run).then(|| sends(&choice.sent));
+    let summary = match (&sheet, file) {
+        (Some(sheet), Some(file)) if arguments.dry_run => {
+            sheet.write(file)?.publish()?;
+            choice.summary
         }
-        choice.summary.clone()
-    } else {
-        let pending = out.filter(|_| !to_stdout).map(|out| sheet.write(out)).transpose()?;
-        choice.commit(&mut campaign, pending)?
+        _ if arguments.dry_run => choice.summary,
+        _ => choice.commit(&mut campaign, file)?,
     };
-    if to_stdout {
+    if let Some(sheet) = sheet.filter(|_| to_stdout) {
         sheet.write(Path::new("-"))?.publish()?;
     }
     if arguments.campaign.json {

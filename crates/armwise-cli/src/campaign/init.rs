@@ -8,7 +8,7 @@ use std::{fmt::Write, path::PathBuf};
 use armwise_campaign::{
     Error, complete,
     config::{Config, template},
-    init,
+    init_from,
     table::{Format, Table},
 };
 use clap::Args;
@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// The seed of all draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Begin with what a saved learner knows: a file of `export learner`, of the library or of Python's `save`.
+    #[arg(long, value_name = "FILE")]
+    learner: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
@@ -66,7 +69,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
         }
         (config, Some(toml))
     };
-    let (_, begun) = init(path, &table, config)?;
+    let read = |file: &PathBuf| std::fs::read_to_string(file).map_err(|error| storage(file, &error));
+    let learner = arguments.learner.as_ref().map(read).transpose()?;
+    let named = arguments.learner.as_ref().map(|file| file.display().to_string());
+    let (_, begun) = init_from(path, &table, config, named.as_deref().zip(learner.as_deref()))?;
     let value = json!({"campaign": path, "config": written, "begun": begun});
     print(arguments.campaign.json, &value, String::new);
     if let Some(toml) = &written {

@@ -45,7 +45,7 @@ enum What {
     Sends,
     /// All decisions with what became of them.
     Results,
-    /// The learner as JSON, for the library.
+    /// The learner as JSON, for the library and for Python's `load`.
     Learner,
     /// The event log.
     Log,
@@ -127,7 +127,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Error> {
         (What::Results, round) => results(&campaign, round)?,
         (What::Log, _) => log(&campaign),
         (What::Learner, _) => {
-            let json = campaign.learner(campaign.model()?)?.to_json()?;
+            let json = campaign.saved_learner()?;
             if arguments.out == Path::new("-") {
                 println!("{json}");
             } else {

@@ -1,0 +1,95 @@
+//! Arrow IPC files and streams, with their lengths checked before anything is believed.
+//!
+//! The decision to know: the reader makes room for what a length in the file asks for, so one damaged byte could ask
+//! for all memory. A walk over the file's blocks, which reads no data, refuses lengths that the file does not have.
+
+use arrow_ipc::{
+    reader::{FileReader, StreamReader},
+    root_as_footer, root_as_message,
+};
+use arrow_schema::{ArrowError, SchemaRef};
+use std::{
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+};
+
+use super::open::Inner;
+
+const MAGIC: &[u8] = b"ARROW1";
+
+/// Opens a file or a stream, whichever it is; `only` are the columns to be read.
+pub(super) fn open(mut file: File, only: Option<Vec<usize>>) -> Result<(SchemaRef, Box<Inner>), ArrowError> {
+    let size = file.metadata()?.len();
+    let mut magic = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    Ok(if magic == MAGIC {
+        check_file(&mut file, size)?;
+        file.seek(SeekFrom::Start(0))?;
+        let reader = FileReader::try_new_buffered(file, only)?;
+        (reader.schema(), Box::new(reader))
+    } else {
+        check_stream(&mut file, size)?;
+        file.seek(SeekFrom::Start(0))?;
+        let reader = StreamReader::try_new_buffered(file, only)?;
+        (reader.schema(), Box::new(reader))
+    })
+}
+
+fn damaged(what: &str) -> ArrowError {
+    ArrowError::IpcError(format!("the file is damaged or cut off: {what}"))
+}
+
+/// A length as the format has it, if there are so many bytes.
+fn within(length: impl TryInto<u64>, left: u64) -> Result<u64, ArrowError> {
+    let length = length.try_into().ok().filter(|&length| length <= left);
+    length.ok_or_else(|| damaged("a length is larger than the file"))
+}
+
+/// Bytes from a place that is known to be in the file.
+fn bytes(file: &mut File, at: u64, length: u64) -> Result<Vec<u8>, ArrowError> {
+    file.seek(SeekFrom::Start(at))?;
+    let mut bytes = vec![0; length as usize];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A file ends with its footer, the footer's length in four bytes, and the magic.
+fn check_file(file: &mut File, size: u64) -> Result<(), ArrowError> {
+    let end = size.checked_sub(4 + MAGIC.len() as u64).ok_or_else(|| damaged("there is no footer"))?;
+    let length = bytes(file, end, 4)?.try_into().map(i32::from_le_bytes).unwrap_or_default();
+    let length = within(length, end)?;
+    let footer = bytes(file, end - length, length)?;
+    let footer = root_as_footer(&footer).map_err(|error| damaged(&error.to_string()))?;
+    for blocks in [footer.dictionaries(), footer.recordBatches()].into_iter().flatten() {
+        for block in blocks {
+            let offset = within(block.offset(), size)?;
+            let metadata = within(block.metaDataLength(), size - offset)?;
+            within(block.bodyLength(), size - offset - metadata)?;
+        }
+    }
+    Ok(())
+}
+
+/// A stream is messages: perhaps a mark, a length, so many bytes that describe it, and its body.
+fn check_stream(file: &mut File, size: u64) -> Result<(), ArrowError> {
+    let mut at = 0;
+    while at + 4 <= size {
+        let mut length = bytes(file, at, 4)?;
+        at += 4;
+        if length == [0xff; 4] && at + 4 <= size {
+            length = bytes(file, at, 4)?;
+            at += 4;
+        }
+        let length = length.try_into().map(i32::from_le_bytes).unwrap_or_default();
+        if length == 0 {
+            break;
+        }
+        let length = within(length, size - at)?;
+        let message = bytes(file, at, length)?;
+        let message = root_as_message(&message).map_err(|error| damaged(&error.to_string()))?;
+        at += length;
+        at += within(message.bodyLength(), size - at)?;
+    }
+    Ok(())
+}
