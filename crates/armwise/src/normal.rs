@@ -1,4 +1,5 @@
-//! The normal number that belongs to 64 random bits: one at a time or many, the same to the bit.
+//! The normal number that belongs to 64 random bits: one at a time or many, the same to the bit. The ratios are those
+//! of Wichura's algorithm AS 241 (PPND16, 1988).
 //!
 //! The decision to know: only +, -, *, / and square roots, nothing fused, and a logarithm of our own. So the bits are
 //! the same on every platform, and the loops can be compiled for registers of any width.
@@ -28,8 +29,17 @@ fn signed(z: f64, bits: u64) -> f64 {
     f64::from_bits(z.to_bits() ^ bits << 63)
 }
 
+/// Whether the draw lies beyond [`CENTRAL`], told from the bits alone: the tail is below 0.075 there, give or take the
+/// last bit, where both ratios serve.
+#[inline(always)]
+fn is_outer(bits: u64) -> bool {
+    const BELOW: u64 = ((0.5 - CENTRAL) * (1u128 << 64) as f64) as u64;
+    bits >> 1 < BELOW
+}
+
 pub(crate) fn normal_of_bits(bits: u64) -> f64 {
-    signed(normal_of_tail(tail_of_bits(bits)), bits)
+    let tail = tail_of_bits(bits);
+    signed(if is_outer(bits) { outer((-ln(tail)).sqrt()) } else { central(0.5 - tail) }, bits)
 }
 
 /// As [`normal_of_bits`], at most [`CHUNK`] of them: the middle for all, then the tails of those that have one.
@@ -41,10 +51,13 @@ pub(crate) fn normals_of_bits(bits: &[u64], out: &mut [f64]) {
     for (out, &bits) in out.iter_mut().zip(bits) {
         *out = signed(central(0.5 - tail_of_bits(bits)), bits);
     }
-    for (place, &bits) in bits.iter().enumerate() {
-        let tail = tail_of_bits(bits);
-        (places[count], tails[count]) = (place as u32, tail);
-        count += usize::from(0.5 - tail > CENTRAL);
+    for (place, &bits) in (0..).zip(&bits[..bits.len().min(CHUNK)]) {
+        places[count] = place;
+        count += usize::from(is_outer(bits));
+    }
+    let places = &places[..count];
+    for (tail, &place) in tails.iter_mut().zip(places) {
+        *tail = tail_of_bits(bits[place as usize]);
     }
     let mut far = false;
     for tail in &mut tails[..count] {
@@ -52,18 +65,12 @@ pub(crate) fn normals_of_bits(bits: &[u64], out: &mut [f64]) {
         far |= r > NEAR;
         *tail = ratio(r - 1.6, &MIDDLE);
     }
-    for (&place, &z) in places[..count].iter().zip(&tails) {
+    for (&place, &z) in places.iter().zip(&tails) {
         out[place as usize] = signed(z, bits[place as usize]);
     }
     if far {
         out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = normal_of_bits(bits));
     }
-}
-
-/// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988).
-fn normal_of_tail(tail: f64) -> f64 {
-    let q = 0.5 - tail;
-    if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
 }
 
 #[inline(always)]
@@ -195,6 +202,24 @@ const FAR: [[f64; 8]; 2] = [
 mod tests {
     use super::*;
     use crate::{Round, Stream};
+
+    /// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988), by the letter.
+    fn normal_of_tail(tail: f64) -> f64 {
+        let q = 0.5 - tail;
+        if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
+    }
+
+    /// The choice of the ratio by bits is that by the tail, but at its very edge.
+    #[test]
+    fn bits_and_tails_agree() {
+        let draws = Round::new(9, 1).draws(0, Stream(300));
+        let edge: u64 = ((0.5 - CENTRAL) * (1u128 << 65) as f64) as u64;
+        for bits in (0..100_000).map(|id| draws.bits(id)).chain((0..2_000).map(|step| edge - 1_000_000 + step * 1_000))
+        {
+            let (found, expected) = (normal_of_bits(bits), signed(normal_of_tail(tail_of_bits(bits)), bits));
+            assert!((found - expected).abs() <= 1e-15 * expected.abs(), "{bits:x}: {found}, not {expected}");
+        }
+    }
 
     /// P(Z > z) by the complementary error function, a method of its own.
     fn upper_tail(z: f64) -> f64 {

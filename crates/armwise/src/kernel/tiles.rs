@@ -67,17 +67,20 @@ impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
         };
         for v in 0..NV {
             let (rows, tile) = (&rows[v * V::LANES * d..], &mut tile[v * V::LANES..]);
-            let mut column = 0;
-            while column + V::CHUNK <= d {
+            if d < V::CHUNK {
+                for column in 0..d {
+                    for lane in 0..V::LANES {
+                        tile[column * width + lane] = rows[lane * d + column];
+                    }
+                }
+                continue;
+            }
+            for column in (0..d).step_by(V::CHUNK) {
+                // The last columns go with some before them, once more.
+                let column = column.min(d - V::CHUNK);
                 // SAFETY: LANES rows of d features are left in `rows`, CHUNK columns of this vector in `tile`.
                 unsafe {
                     V::transpose(rows.as_ptr().add(column), d, tile.as_mut_ptr().add(column * width), width);
-                }
-                column += V::CHUNK;
-            }
-            for column in column..d {
-                for lane in 0..V::LANES {
-                    tile[column * width + lane] = rows[lane * d + column];
                 }
             }
         }

@@ -42,8 +42,8 @@ impl TopK {
         Self { at_most: true, ..Self::exactly(k) }
     }
 
-    /// The best k arms, or all there are if fewer, in no particular order.
-    fn best(&self, scores: &Scores<'_>) -> Result<Vec<Pick>, Error> {
+    /// The best k arms with their scores, or all there are if fewer, in no particular order.
+    fn best(&self, scores: &Scores<'_>) -> Result<Vec<(f64, Pick)>, Error> {
         check("k", self.k as f64, self.k > 0, "at least 1")?;
         let floor = if self.at_most { 0.0 } else { f64::NEG_INFINITY };
         let capacity = self.k.saturating_mul(2).min(scores.values().len());
@@ -71,7 +71,7 @@ impl TopK {
             }
         }
         self.cut(&mut best, scores);
-        Ok(best.into_iter().map(|(_, arm)| arm).collect())
+        Ok(best)
     }
 
     /// Keeps the best k, the worst of them last.
@@ -90,16 +90,18 @@ fn rank(scores: &Scores<'_>, a: &(f64, Pick), b: &(f64, Pick)) -> Ordering {
 
 impl Oracle for TopK {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        let best = self.best(scores)?;
+        let mut best = self.best(scores)?;
+        best.sort_unstable_by(|a, b| a.1.block.cmp(&b.1.block).then_with(|| rank(scores, a, b)));
+        let best: Vec<Pick> = best.into_iter().map(|(_, arm)| arm).collect();
         let (needed, chosen) = (if self.at_most { 0 } else { self.k }, best.len());
         if chosen >= needed {
-            return Ok(Selection::optimal(best, scores));
+            return Ok(Selection::in_order(best, scores));
         }
         match self.on_infeasible {
             OnInfeasible::Error => Err(Error::Infeasible(Infeasible::TooFewArms { needed, eligible: chosen })),
             OnInfeasible::Fill => {
                 let missing = vec![Missing { of: "k".to_owned(), needed, chosen }];
-                Ok(Selection { missing, ..Selection::optimal(best, scores) })
+                Ok(Selection { missing, ..Selection::in_order(best, scores) })
             }
         }
     }
@@ -109,7 +111,7 @@ impl Oracle for TopK {
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
-        let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|arm| arm.row).collect();
+        let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|(_, arm)| arm.row).collect();
         rows.sort_unstable();
         rows.dedup();
         Ok(rows)
