@@ -24,6 +24,7 @@ use crate::{
 use armwise::{ChosenArm, Greedy, Learner, Policy, Round};
 use customers::Customers;
 use part::Parts;
+pub(crate) use part::is_held_out;
 use sieve::Sieve;
 use std::{
     collections::{BTreeSet, HashSet},
@@ -183,7 +184,7 @@ fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Erro
 }
 
 /// The customers who rest in round `t`.
-fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
+pub(crate) fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
     let rest = campaign.config().limits.rest;
     let rounds = campaign.rounds();
     let recent = rounds.range(t.saturating_sub(rest)..t).map(|(&round, _)| round);
