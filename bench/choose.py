@@ -3,8 +3,9 @@
 The decision to know: the library runs in a process of its own that waits for orders (`choose_beside`), so the
 repetitions of all candidates are interleaved in one session, on the same features and the same model. Each is
 timed alone: ours by the program around the call, numpy's around the function. All draw their random numbers within
-the timed part. In its turn a candidate runs three times and the first is not counted, because the others have
-just filled the caches with theirs. The ratio is of medians, against the fastest of the forms.
+the timed part. In its turn a candidate runs for about 20 ms, at least three times, and the first third of the runs is not
+counted: the others have just filled the caches with theirs, and a processor that slept takes a while to wake up. The ratio is of medians, against the fastest of the forms; for a catalogue, whose
+rounds differ, of means over 20 rounds of choosing and learning.
 
     bench/choose.py            all cases, 1 and 2 threads; writes bench/results/choose.json and .md
     bench/choose.py --quick    two small cases, under a minute, no packages; says only that it works
@@ -24,6 +25,8 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 LAMBDA, V, ALPHA = 1.0, 0.1, 0.1
+# Seconds of a turn.
+TURN = 0.02
 RESULTS = ROOT / "bench" / "results"
 # name, N, d, k, blocks, bar
 CASES = [
@@ -34,6 +37,9 @@ CASES = [
     ("5e4 x 510", 50_000, 510, 500, 1, 3.5),
     ("20000 x 51, M = 10", 20_000, 51, 200, 10, 4.5),
 ]
+# name, N, d, k, bar: the same arms in 20 rounds of choosing and learning, the average
+CATALOGUES = [("2e5 x 128", 200_000, 128, 1_000, 12), ("1e6 x 51", 1_000_000, 51, 1_000, 8)]
+ROUNDS = 20
 
 
 class Ours:
@@ -64,8 +70,8 @@ class Problem:
         self.x = x / np.linalg.norm(x, axis=1, keepdims=True)
         self.blocks = blocks
         self.seen = self.x[rng.choice(n, min(n // 2, 20 * d), replace=False)]
-        theta = rng.standard_normal((d, blocks)) / np.sqrt(d)
-        self.rewards = self.seen @ theta + 0.1 * rng.standard_normal((len(self.seen), blocks))
+        self.truth = rng.standard_normal((d, blocks)) / np.sqrt(d)
+        self.rewards = self.seen @ self.truth + 0.1 * rng.standard_normal((len(self.seen), blocks))
         gram = LAMBDA * np.eye(d) + self.seen.T @ self.seen
         # Every block has seen the same rows, but nobody who computes may know that.
         self.inverse = [np.linalg.inv(gram) for _ in range(blocks)]
@@ -73,14 +79,14 @@ class Problem:
         self.w = [np.linalg.inv(factor) for factor in self.factor]
         self.theta = np.ascontiguousarray((self.inverse[0] @ (self.seen.T @ self.rewards)))
 
-    def load(self, ours, folder, algorithm, threads, storage):
+    def load(self, ours, folder, algorithm, threads, storage, catalogue=False):
         files = {"x": self.x, "seen": self.seen, "rewards": self.rewards}
         paths = {name: str(folder / name) for name in files}
         for name, array in files.items():
             np.ascontiguousarray(array).tofile(paths[name])
         n, d = self.x.shape
         ours.ask(load={**paths, "n": n, "d": d, "storage": storage, "blocks": self.blocks, "threads": threads,
-                       "algorithm": algorithm})
+                       "algorithm": algorithm, "catalogue": catalogue})
 
 
 def widths_naive(p, j):
@@ -143,16 +149,20 @@ def timed(call):
     return time.perf_counter() - start, result
 
 
+def timed_runs(call):
+    """A candidate for `interleave` from a function that is called again and again."""
+    return lambda t, count: [timed(call)[0] for _ in range(count)]
+
+
 def interleave(candidates, seconds, least=3, most=600):
-    """Medians and minima of the candidates' times, turn by turn; a candidate answers its own seconds."""
+    """Medians and minima of the candidates' times, turn by turn; a candidate answers the seconds of so many runs."""
     times = {name: [] for name in candidates}
-    begun, runs = time.perf_counter(), 0
-    while True:
+    counts = {name: max(3, min(200, round(TURN / min(call(0, 3))))) for name, call in candidates.items()}
+    begun, turns = time.perf_counter(), 0
+    while turns < least or (turns < most and time.perf_counter() - begun < seconds):
         for name, call in candidates.items():
-            times[name] += [call(runs + run) for run in range(3)][1:]
-        runs += 3
-        if runs >= most or (runs >= 3 * least and time.perf_counter() - begun > seconds):
-            break
+            times[name] += call(turns * counts[name], counts[name])[(counts[name] + 1) // 3:]
+        turns += 1
     return {name: {"median": statistics.median(all), "least": min(all), "runs": len(all)} for name, all in times.items()}
 
 
@@ -165,10 +175,9 @@ def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, stor
             for storage in storages:
                 problem.load(ours, folder, algorithm_of(policy), threads, storage)
                 rng = np.random.default_rng(2)
-                candidates = {"ours": lambda t: ours.ask(choose={"t": t + 1, "constraint": constraint})["seconds"]}
+                candidates = {"ours": lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]}
                 for form, widths in FORMS.items():
-                    call = lambda t, widths=widths: timed(lambda: numpy_round(problem, widths, policy, k, rng))[0]
-                    candidates[form] = call
+                    candidates[form] = timed_runs(lambda widths=widths: numpy_round(problem, widths, policy, k, rng))
                 if policy == "c2ucb" and storage == "f64":
                     check(ours, problem, constraint, k)
                 times = interleave(candidates, seconds)
@@ -192,6 +201,39 @@ def check(ours, problem, constraint, k):
         sys.exit("numpy chose better arms")
 
 
+def catalogue_case(ours, folder, name, n, d, k, bar, threads):
+    """The same arms round after round: ours keeps them in a catalogue, numpy computes everything anew."""
+    problem, rows = Problem(n, d, 1), []
+    gram = LAMBDA * np.eye(d) + problem.seen.T @ problem.seen
+    with threadpool_limits(threads):
+        for policy in ("arm-wise-ts", "c2ucb"):
+            problem.load(ours, folder, algorithm_of(policy), threads, "f64", catalogue=True)
+            rng = np.random.default_rng(2)
+
+            def theirs(form):
+                problem.inverse[0], problem.factor[0] = np.linalg.inv(gram), np.linalg.cholesky(gram)
+                problem.w[0] = np.linalg.inv(problem.factor[0])
+                return numpy_round(problem, FORMS[form], policy, k, rng)
+
+            once = {form: min(timed(lambda: theirs(form))[0] for _ in range(2)) for form in FORMS}
+            best = min(once, key=once.get)
+            times = {"ours": [], best: []}
+            for t in range(ROUNDS):
+                answer = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
+                times["ours"].append(answer["seconds"])
+                chosen = problem.x[[row for row, _ in answer["chosen"]]]
+                rewards = chosen @ problem.truth[:, 0] + 0.1 * rng.standard_normal(k)
+                ours.ask(learn={"rewards": list(rewards)})
+                times[best].append(timed(lambda: theirs(best))[0])
+            means = {who: {"median": statistics.mean(all), "least": min(all), "runs": ROUNDS} for who, all in times.items()}
+            ratio = means[best]["median"] / means["ours"]["median"]
+            rows.append({"case": f"{name}, catalogue", "n": n, "d": d, "k": k, "blocks": 1, "threads": threads, "policy": policy,
+                         "times": means, "rounds": times["ours"], "best": best, "ratio": ratio, "bar": bar})
+            print(f"{name + ', catalogue':<20}{policy:<13}f64  {threads:>2}{means['ours']['median'] * 1e3:>11.3f}"
+                  f"{means[best]['median'] * 1e3:>11.2f}  {best:<17}{ratio:>7.1f}x{bar:>6}x", flush=True)
+    return rows
+
+
 def sampling_case(ours, folder, seconds):
     """Arm-wise Thompson sampling as one would write it from the paper: a theta for every arm."""
     n, d, k = 20_000, 51, 200
@@ -210,9 +252,10 @@ def sampling_case(ours, folder, seconds):
 
     with threadpool_limits(1):
         problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
-        choose = lambda t: ours.ask(choose={"t": t + 1, "constraint": {"kind": "top-k", "k": k}})["seconds"]
-        times = interleave({"ours": choose, "vectorised": lambda t: timed(vectorised)[0]}, seconds)
-        times.update(interleave({"literal": lambda t: timed(literal)[0]}, 0, least=1))
+        constraint = {"kind": "top-k", "k": k}
+        choose = lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]
+        times = interleave({"ours": choose, "vectorised": timed_runs(vectorised)}, seconds)
+        times.update(interleave({"literal": timed_runs(literal)}, 0, least=1))
     rows = []
     for name, bar in (("vectorised", 20), ("literal", 500)):
         ratio = times[name]["median"] / times["ours"]["median"]
@@ -237,9 +280,10 @@ def packages_case(ours, folder, seconds):
             chosen = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
             return chosen["seconds"] + ours.ask(learn={"rewards": rewards})["seconds"]
 
+        rounds = lambda t, count: [ours_round(t + run) for run in range(count)]
         for name, (make, bar) in peers.PEERS.items():
             peer = make(problem.x, k)
-            times = interleave({"ours": ours_round, name: lambda t: timed(peer)[0]}, seconds)
+            times = interleave({"ours": rounds, name: timed_runs(peer)}, seconds)
             ratio = times[name]["median"] / times["ours"]["median"]
             rows.append({"case": f"one round, {name}", "n": n, "d": d, "k": k, "times": times, "ratio": ratio, "bar": bar})
             print(f"one round, {name:<40}{times['ours']['median'] * 1e3:>10.3f}{times[name]['median'] * 1e3:>12.2f}"
@@ -272,6 +316,8 @@ def main():
         for threads in (1,) if options.quick else (1, 2):
             for case in CASES[:2] if options.quick else CASES:
                 rows += choose_case(ours, folder, *case, threads, 0.2 if options.quick else options.seconds)
+            for case in () if options.quick else CATALOGUES:
+                rows += catalogue_case(ours, folder, *case, threads)
         if not options.quick:
             rows += sampling_case(ours, folder, options.seconds)
             rows += packages_case(ours, folder, options.seconds)

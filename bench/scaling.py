@@ -9,7 +9,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from choose import FORMS, RESULTS, Ours, Problem, algorithm_of, interleave, numpy_round, timed
+from choose import FORMS, RESULTS, Ours, Problem, algorithm_of, interleave, numpy_round, timed_runs
 from common import machine
 from threadpoolctl import threadpool_limits
 
@@ -34,9 +34,9 @@ def measure(ours, folder, n, d, blocks, threads, seconds=2):
     constraint = {"kind": "top-k", "k": k} if blocks == 1 else {"kind": "assignment", "quotas": [k] * blocks}
     problem.load(ours, folder, algorithm_of("arm-wise-ts"), threads, "f64")
     rng = np.random.default_rng(2)
-    candidates = {"ours": lambda t: ours.ask(choose={"t": t + 1, "constraint": constraint})["seconds"]}
+    candidates = {"ours": lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]}
     for form in NUMPY:
-        candidates[form] = lambda t, widths=FORMS[form]: timed(lambda: numpy_round(problem, widths, "arm-wise-ts", k, rng))[0]
+        candidates[form] = timed_runs(lambda widths=FORMS[form]: numpy_round(problem, widths, "arm-wise-ts", k, rng))
     with threadpool_limits(threads):
         times = interleave(candidates, seconds, least=2)
     return times["ours"]["median"], min(times[form]["median"] for form in NUMPY)

@@ -5,13 +5,17 @@
 //!
 //! ```text
 //! {"load": {"x": FILE, "n": 2000, "d": 11, "storage": "f64", "blocks": 1, "threads": 1, "algorithm": {...},
-//!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid
-//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order
+//!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid;
+//!                                                with "catalogue": true the arms become one
+//! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order;
+//!                                                 `from_outside` counts the way into the pool and back too;
+//!                                                 with "runs": 3 rounds t, t + 1 and t + 2 one after the other, each
+//!                                                 timed (`runs`), the last of them answered
 //! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
 //! ```
 #![expect(clippy::print_stdout, reason = "the answers")]
 
-use armwise::{Algorithm, Arms, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round};
+use armwise::{Algorithm, Arms, Catalogue, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round};
 use serde::Deserialize;
 use std::{error::Error, fs, io, time::Instant};
 
@@ -34,6 +38,8 @@ struct Load {
     algorithm: Algorithm,
     seen: String,
     rewards: String,
+    #[serde(default)]
+    catalogue: bool,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -47,6 +53,12 @@ enum Storage {
 struct Choose {
     t: u64,
     constraint: Constraint,
+    #[serde(default = "once")]
+    runs: u64,
+}
+
+fn once() -> u64 {
+    1
 }
 
 #[derive(Deserialize)]
@@ -57,6 +69,7 @@ struct Learn {
 enum Owned {
     F32(Vec<f32>),
     F64(Vec<f64>),
+    Catalogue(Box<Catalogue>),
 }
 
 struct Loaded {
@@ -88,27 +101,42 @@ fn load(ask: &Load) -> Result<Loaded, Box<dyn Error>> {
         Storage::F32 => Owned::F32(x.iter().map(|&x| x as f32).collect()),
         Storage::F64 => Owned::F64(x),
     };
+    let x = if ask.catalogue { Owned::Catalogue(Box::new(Catalogue::new(&x.arms(ask.d)?)?)) } else { x };
     let learner = Learner::with_model(ask.algorithm, model)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads).build()?;
     Ok(Loaded { x, d: ask.d, learner, pool, last: None })
 }
 
+impl Owned {
+    fn arms(&self, d: usize) -> Result<Arms<'_>, armwise::Error> {
+        match self {
+            Self::F32(x) => Arms::new(Features::F32(x), d),
+            Self::F64(x) => Arms::new(Features::F64(x), d),
+            Self::Catalogue(catalogue) => Ok(catalogue.arms()),
+        }
+    }
+}
+
 impl Loaded {
     fn choose(&mut self, ask: &Choose) -> Result<serde_json::Value, armwise::Error> {
-        let features = match &self.x {
-            Owned::F32(x) => Features::F32(x),
-            Owned::F64(x) => Features::F64(x),
-        };
-        let arms = Arms::new(features, self.d)?;
-        let round = Round::new(1, ask.t);
-        let (decision, seconds) = self.pool.install(|| {
-            let start = Instant::now();
-            let decision = self.learner.choose(round, &arms, &ask.constraint);
-            (decision, start.elapsed().as_secs_f64())
+        let arms = self.x.arms(self.d)?;
+        let outside = Instant::now();
+        let (decision, runs) = self.pool.install(|| {
+            let mut runs = Vec::new();
+            let mut last = None;
+            for t in ask.t..ask.t + ask.runs {
+                drop(last.take()); // freeing the last one is no part of the call
+                let start = Instant::now();
+                last = Some(self.learner.choose(Round::new(1, t), &arms, &ask.constraint));
+                runs.push(start.elapsed().as_secs_f64());
+            }
+            (last, runs)
         });
-        let decision = self.last.insert(decision?);
+        let from_outside = outside.elapsed().as_secs_f64();
+        let decision = self.last.insert(decision.expect("there is at least one run")?);
         let chosen: Vec<(u64, u32)> = decision.arms.iter().map(|arm| (arm.id, arm.block)).collect();
-        Ok(serde_json::json!({ "seconds": seconds, "chosen": chosen }))
+        let seconds = runs.last();
+        Ok(serde_json::json!({ "seconds": seconds, "runs": runs, "from_outside": from_outside, "chosen": chosen }))
     }
 
     fn learn(&mut self, ask: &Learn) -> Result<serde_json::Value, Box<dyn Error>> {

@@ -300,10 +300,17 @@ impl<'a> Arms<'a> {
     /// The features of a row, widened to f64.
     #[must_use]
     pub fn row(&self, row: usize) -> Vec<f64> {
+        let mut features = Vec::with_capacity(self.dim);
+        self.row_onto(row, &mut features);
+        features
+    }
+
+    /// Adds the features of a row to those in `to`.
+    pub(crate) fn row_onto(&self, row: usize, to: &mut Vec<f64>) {
         let cut = row * self.dim..(row + 1) * self.dim;
         match self.features {
-            Features::F32(x) => x[cut].iter().map(|&x| f64::from(x)).collect(),
-            Features::F64(x) => x[cut].to_vec(),
+            Features::F32(x) => to.extend(x[cut].iter().map(|&x| f64::from(x))),
+            Features::F64(x) => to.extend_from_slice(&x[cut]),
         }
     }
 

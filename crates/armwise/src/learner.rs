@@ -4,10 +4,11 @@
 //! choose at once and every choice can be replayed; learning checks everything before it changes anything.
 
 use crate::{
-    Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Observation, Oracle, Pick, Policy, Posterior, Reward,
-    Round, Scores, Ties,
+    Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Needs, Observation, Oracle, Pick, Policy, Posterior,
+    Reward, Round, Scores, Ties,
     ledger::Ledger,
     model::check_features,
+    priced,
     scan::shortlist,
     scoring::{Explanation, Scorer},
 };
@@ -102,18 +103,34 @@ impl<P: Policy> Learner<P> {
     pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
         let posteriors = self.posteriors(round)?;
         let scorer = Scorer::new(&self.policy, &posteriors, round)?;
-        let decide = |arms: &Arms<'_>| {
+        let of_all = |arms: &Arms<'_>| {
             let scores = scorer.score(arms)?;
             decide(&scorer, round, &Scores::new(&scores, posteriors.len(), *arms, self.ties, round)?, oracle)
         };
-        let shortlist = |k| match arms.catalogue() {
-            Some(catalogue) => catalogue.shortlist(&scorer, arms, k),
-            None => shortlist(&scorer, arms, k),
-        };
-        match oracle.best_only().and_then(shortlist) {
-            Some(rows) => decide(&arms.gather(&rows).arms()?),
-            None => decide(arms),
+        match oracle.needs() {
+            Needs::All => {}
+            Needs::Best(k) => {
+                let rows = match arms.catalogue() {
+                    Some(catalogue) => catalogue.shortlist(&scorer, arms, k),
+                    None => shortlist(&scorer, arms, k),
+                };
+                if let Some(rows) = rows {
+                    return of_all(&arms.gather(&rows).arms()?);
+                }
+            }
+            Needs::Priced(assignment) => {
+                if let Some((promising, scores)) = priced::shortlist(&scorer, arms, assignment)? {
+                    let kept = arms.gather(&promising.rows);
+                    let scores = Scores::new(&scores, posteriors.len(), kept.arms()?, self.ties, round)?;
+                    // An error may be due to what was left out, and is found again below if it is not.
+                    match decide(&scorer, round, &scores, oracle) {
+                        Ok(decision) if promising.is_proven_by(&decision.prices) => return Ok(decision),
+                        _ => {}
+                    }
+                }
+            }
         }
+        of_all(arms)
     }
 
     /// Chooses the super arm of a round whose arms come in parts: the same decision as from all arms at once.
@@ -275,9 +292,9 @@ pub(crate) fn decide(
     let arms = scores.arms();
     let mut rows = Vec::with_capacity(selection.arms.len() * arms.dim());
     for pick in &selection.arms {
-        let features = arms.row(pick.row);
-        check_features(pick.row, &features)?;
-        rows.extend(features);
+        let first = rows.len();
+        arms.row_onto(pick.row, &mut rows);
+        check_features(pick.row, &rows[first..])?;
     }
     let ids: Vec<u64> = selection.arms.iter().map(|pick| arms.id(pick.row)).collect();
     let explained = scorer.explain(&rows, &ids, &selection.arms);

@@ -31,6 +31,7 @@ mod normal;
 pub mod oracle;
 mod policy;
 mod posterior;
+mod priced;
 mod round;
 mod saved;
 mod scan;
@@ -47,8 +48,8 @@ pub use id::{Names, id_of};
 pub use learner::Learner;
 pub use model::{Block, Model, Observation};
 pub use oracle::{
-    Assignment, Budget, Constraint, Explicit, Infeasible, Linear, Missing, OnInfeasible, Oracle, Pick, Price, Quality,
-    Quota, Quotas, Scores, Selection, Ties, TopK,
+    Assignment, Budget, Constraint, Explicit, Infeasible, Linear, Missing, Needs, OnInfeasible, Oracle, Pick, Price,
+    Quality, Quota, Quotas, Scores, Selection, Ties, TopK,
 };
 pub use policy::{
     Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,

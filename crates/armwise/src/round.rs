@@ -134,10 +134,14 @@ impl pulp::NullaryFnOnce for Many<'_> {
     #[inline(always)]
     fn call(self) {
         let mut bits = [0; CHUNK];
+        let tail = self.draws.tail.map(u64::from);
+        let mut keys = [self.draws.key; 10];
+        (1..10).for_each(|round| keys[round] = next_key(keys[round - 1]));
+        let keys = keys.map(|key| key.map(u64::from));
         for (ids, out) in self.ids.chunks(CHUNK).zip(self.out.chunks_mut(CHUNK)) {
             let bits = &mut bits[..ids.len()];
             for (bits, &id) in bits.iter_mut().zip(ids) {
-                *bits = self.draws.bits(id);
+                *bits = wide_philox(id, tail, &keys);
             }
             if self.normal {
                 normals_of_bits(bits, out);
@@ -165,9 +169,28 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
         let p0 = u64::from(counter[0]) * 0xD251_1F53;
         let p1 = u64::from(counter[2]) * 0xCD9E_8D57;
         counter = [hi(p1) ^ counter[1] ^ key[0], lo(p1), hi(p0) ^ counter[3] ^ key[1], lo(p0)];
-        key = [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)];
+        key = next_key(key);
     }
     counter
+}
+
+#[inline(always)]
+fn next_key(key: [u32; 2]) -> [u32; 2] {
+    [key[0].wrapping_add(0x9E37_79B9), key[1].wrapping_add(0xBB67_AE85)]
+}
+
+/// The first 64 bits of [`philox`] for a counter of an id and a tail, all in words of 64 bits whose upper halves do
+/// not matter: so a loop over ids needs nothing but the multiplication of lower halves that vector units have.
+#[inline(always)]
+fn wide_philox(id: u64, tail: [u64; 2], keys: &[[u64; 2]; 10]) -> u64 {
+    const LOWER: u64 = u32::MAX as u64;
+    let mut counter = [id, id >> 32, tail[0], tail[1]];
+    for key in keys {
+        let p0 = (counter[0] & LOWER) * 0xD251_1F53;
+        let p1 = (counter[2] & LOWER) * 0xCD9E_8D57;
+        counter = [p1 >> 32 ^ counter[1] ^ key[0], p1, p0 >> 32 ^ counter[3] ^ key[1], p0];
+    }
+    counter[0] & LOWER | counter[1] << 32
 }
 
 #[cfg(test)]

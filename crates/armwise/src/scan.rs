@@ -27,14 +27,15 @@
 
 use crate::{
     Arms, Features,
+    catalogue::{Memory, Part, rounded_up},
     kernel::{Packed, Products},
     policy::Times,
-    scoring::{PARALLEL, Scorer, TILES_PER_TASK},
+    scoring::{PARALLEL, Scorer, rows_per_task},
 };
 use rayon::prelude::*;
 use std::{
     cmp::Ordering,
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 /// Below this many multiplications all arms are scored in f64 straight away.
@@ -47,25 +48,6 @@ pub(crate) fn shortlist(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Optio
     shortlist_from(scorer, arms, k, None)
 }
 
-/// What a scan of panels writes down about each arm, for the first block: f32 as bits.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    /// Upper bounds of the widths.
-    pub(crate) widths: Vec<AtomicU32>,
-    /// direction . x, within [`Band::of_dot`].
-    pub(crate) dots: Vec<AtomicU32>,
-    /// |x|, rounded.
-    pub(crate) norms: Vec<AtomicU32>,
-}
-
-impl Memory {
-    /// Room for `rows` arms.
-    pub(crate) fn new(rows: usize) -> Self {
-        let zeros = || (0..rows).map(|_| AtomicU32::new(0)).collect();
-        Self { widths: zeros(), dots: zeros(), norms: zeros() }
-    }
-}
-
 /// As [`shortlist`]; with panels of the same arms, these are read, and what is found is written down.
 pub(crate) fn shortlist_from(
     scorer: &Scorer<'_>,
@@ -75,10 +57,7 @@ pub(crate) fn shortlist_from(
 ) -> Option<Vec<usize>> {
     let (blocks, d) = (scorer.blocks.len(), scorer.dim);
     let places = arms.len() * blocks;
-    let worthwhile = scorer.blocks.iter().any(|block| block.bonus.times == Times::Width)
-        && places.saturating_mul(d * d) >= WORTHWHILE
-        && k > 0
-        && k.saturating_mul(FEW) <= places;
+    let worthwhile = is_worthwhile(scorer, arms) && k > 0 && k.saturating_mul(FEW) <= places;
     if !worthwhile || scorer.check(arms).is_err() {
         return None;
     }
@@ -108,6 +87,12 @@ pub(crate) fn shortlist_from(
     rows.sort_unstable();
     rows.dedup();
     Some(rows)
+}
+
+/// Whether a first look costs less than it can save.
+pub(crate) fn is_worthwhile(scorer: &Scorer<'_>, arms: &Arms<'_>) -> bool {
+    let multiplications = (arms.len() * scorer.blocks.len()).saturating_mul(scorer.dim * scorer.dim);
+    scorer.blocks.iter().any(|block| block.bonus.times == Times::Width) && multiplications >= WORTHWHILE
 }
 
 /// What all tasks of a scan share.
@@ -233,7 +218,7 @@ impl<'a, 'p> Scan<'a, 'p> {
             panels,
             packed: scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, block.w())).collect(),
             bands: scorer.blocks.iter().map(|block| Band::new(&block.direction, block.w())).collect::<Option<_>>()?,
-            rows_per_task: TILES_PER_TASK * scorer.kernel.width(),
+            rows_per_task: rows_per_task(scorer.kernel),
             bar: AtomicU64::new(ordered(f64::NEG_INFINITY)),
             stop: AtomicBool::new(false),
             most: (places / FEW).max(4 * k),
@@ -251,13 +236,14 @@ impl<'a, 'p> Scan<'a, 'p> {
         match (self.panels, part.features()) {
             (Some((panels, memory)), _) => {
                 kernel.approximate_panels(&panels[first * self.scorer.dim..], part.len(), &self.packed, products);
-                for row in 0..part.len() {
-                    let (width, norm) = (products.widths(0)[row], products.norms()[row]);
-                    let upper = f64::from(width) + self.bands[0].of_width(f64::from(norm));
-                    memory.widths[first + row].store((upper as f32).next_up().to_bits(), Relaxed);
-                    memory.dots[first + row].store(products.dots(0)[row].to_bits(), Relaxed);
-                    memory.norms[first + row].store(norm.to_bits(), Relaxed);
-                }
+                let (mut memory, band) = (memory.part(task), self.bands[0]);
+                let Part { widths, dots, norms } = &mut *memory;
+                let above =
+                    |(&width, &norm): (&f32, &f32)| rounded_up(f64::from(width) + band.of_width(f64::from(norm)));
+                widths.clear();
+                widths.extend(products.widths(0).iter().zip(products.norms()).map(above));
+                products.dots(0).clone_into(dots);
+                products.norms().clone_into(norms);
             }
             (None, Features::F32(x)) => kernel.approximate(x, &self.packed, products),
             (None, Features::F64(x)) => kernel.approximate(x, &self.packed, products),

@@ -9,11 +9,17 @@ use crate::{
     policy::{Draw, Times},
 };
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Tiles that one task scores.
-pub(crate) const TILES_PER_TASK: usize = 40;
+const TILES_PER_TASK: usize = 40;
 /// Below this many multiplications threads cost more than they save.
 pub(crate) const PARALLEL: usize = 1 << 19;
+
+/// Arms that one task scores.
+pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
+    TILES_PER_TASK * kernel.width()
+}
 
 /// A policy made ready to score the arms of one round.
 pub(crate) struct Scorer<'p> {
@@ -73,10 +79,10 @@ impl<'p> Scorer<'p> {
         self.check(arms)?;
         let blocks = self.blocks.len();
         let mut scores = vec![0.0; arms.len() * blocks];
-        let rows_per_task = TILES_PER_TASK * self.kernel.width();
+        let rows_per_task = rows_per_task(self.kernel);
         let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
             let first = task * rows_per_task;
-            self.score_part(&arms.slice(first..first + out.len() / blocks), room, out);
+            self.score_part(&arms.slice(first..first + out.len() / blocks), 0..blocks, room, out);
             let place = out.iter().position(|score| !score.is_finite())?;
             Some(blame(arms, first + place / blocks, place % blocks, out[place]))
         };
@@ -137,24 +143,31 @@ impl<'p> Scorer<'p> {
         Ok(())
     }
 
-    fn score_part(&self, part: &Arms<'_>, room: &mut Room, out: &mut [f64]) {
+    /// The scores of arms in one block, whether eligible or not; none if one is not finite.
+    pub(crate) fn score_block(&self, arms: &Arms<'_>, block: usize) -> Option<Vec<f64>> {
+        let mut scores = vec![0.0; arms.len()];
+        self.score_part(arms, block..block + 1, &mut Room::default(), &mut scores);
+        scores.iter().all(|score| score.is_finite()).then_some(scores)
+    }
+
+    fn score_part(&self, part: &Arms<'_>, blocks: Range<usize>, room: &mut Room, out: &mut [f64]) {
         let Room { products, coefficients, ids } = room;
+        let packed = &self.packed[blocks.clone()];
         match part.features() {
-            Features::F32(x) => self.kernel.products(x, &self.packed, products),
-            Features::F64(x) => self.kernel.products(x, &self.packed, products),
+            Features::F32(x) => self.kernel.products(x, packed, products),
+            Features::F64(x) => self.kernel.products(x, packed, products),
         }
         part.ids_into(ids);
-        let blocks = self.blocks.len();
-        for (block, scorer) in self.blocks.iter().enumerate() {
+        for (place, scorer) in self.blocks[blocks.clone()].iter().enumerate() {
             scorer.coefficients(ids, coefficients);
             let bonus = &scorer.bonus;
-            let products = products.dots(block).iter().zip(products.widths(block));
+            let products = products.dots(place).iter().zip(products.widths(place));
             let score = |((dot, width), coefficient): ((&f64, &f64), &f64)| dot + bonus.times.of(*coefficient, *width);
             let scores = products.zip(&*coefficients).map(score);
-            if blocks == 1 {
+            if blocks.len() == 1 {
                 out.iter_mut().zip(scores).for_each(|(out, score)| *out = score);
             } else {
-                out[block..].iter_mut().step_by(blocks).zip(scores).for_each(|(out, score)| *out = score);
+                out[place..].iter_mut().step_by(blocks.len()).zip(scores).for_each(|(out, score)| *out = score);
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     Arms, Error, Features, Learner, Policy, Round,
     kernel::{Packed, Products},
     scan::{Band, Intervals},
-    scoring::{Scorer, TILES_PER_TASK},
+    scoring::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
 
@@ -40,7 +40,7 @@ impl<P: Policy> Learner<P> {
             return Err(Error::Dimension { what: "floors", expected: posteriors.len(), found: floors.len() });
         }
         if let Some(sift) = Sift::new(&scorer, floors) {
-            let rows_per_task = 2 * TILES_PER_TASK * scorer.kernel.width();
+            let rows_per_task = rows_per_task(scorer.kernel);
             let task = |room: &mut Room, task: usize| {
                 let first = task * rows_per_task;
                 let mut rows = sift.part(&arms.slice(first..arms.len().min(first + rows_per_task)), room)?;

@@ -4,8 +4,8 @@
 mod common;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, C2ucb, Catalogue, CombLinUcb, Constraint, Error, Learner, Model, Oracle, Pc2ucb, Round,
-    Scores, Selection, Ties, TopK,
+    Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, CombLinUcb, Constraint, Error, Learner, Model, Oracle,
+    Pc2ucb, Quota, Round, Scores, Selection, Ties, TopK, oracle,
 };
 use common::{bits, draws, every_algorithm, rows, trained};
 
@@ -81,6 +81,40 @@ fn the_choice_is_that_of_all_scores_in_f64() {
                         let what = format!("{kind}, {}, alpha {alpha}, {ties:?}, k {k}", algorithm.name());
                         same(&learner, &Arms::new(&wide, D).expect("rows"), &Constraint::top_k(k), &what);
                         same(&learner, &Arms::new(&narrow, D).expect("rows"), &Constraint::top_k(k), &what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Quotas of few and of many, zero, that cannot be met, ranges, several promotions to a customer, masks, both tie rules.
+#[test]
+fn quotas_per_promotion_are_filled_as_by_all_scores_in_f64() {
+    for (n, d, blocks) in [(3_000, 33, 3), (2_001, 40, 4), (900, 90, 2)] {
+        let mask: Vec<bool> = (0..n * blocks).map(|place| place % 5 != 2).collect();
+        for kind in KINDS {
+            let wide = features(kind, 4, n, d);
+            let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+            let arms = [Arms::new(&wide, d), Arms::new(&narrow, d)].map(|arms| arms.expect("rows"));
+            for (algorithm, ties) in bold(0.5).into_iter().zip([Ties::ById, Ties::Random].into_iter().cycle()) {
+                let learner = trained(algorithm, d, blocks, 4).with_ties(ties);
+                let mut uneven = vec![n / 50; blocks];
+                uneven[0] = 0;
+                uneven[blocks - 1] = n / 20;
+                let quotas: [oracle::BlockQuotas; 4] = [
+                    vec![n / 100; blocks].into(),
+                    uneven.into(),
+                    vec![n / 2; blocks].into(),
+                    Quota::at_most(n / 60).into(),
+                ];
+                for quotas in quotas {
+                    for per_row in [1, 2] {
+                        let what = format!("{kind}, {n} x {d} x {blocks}, {algorithm:?}, {quotas:?}, {per_row}");
+                        let assignment = Assignment { per_row, ..Assignment::new(quotas.clone()) };
+                        let constraint = Constraint::Assignment(assignment);
+                        arms.iter().for_each(|arms| same(&learner, arms, &constraint, &what));
+                        same(&learner, &arms[0].with_eligible(&mask).expect("mask"), &constraint, &what);
                     }
                 }
             }

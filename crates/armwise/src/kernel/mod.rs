@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
 mod packed;
+mod reach;
 mod scalar;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ mod vector;
 mod x86;
 
 pub(crate) use packed::Packed;
+pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};
 pub(crate) use tiles::Convert;
 

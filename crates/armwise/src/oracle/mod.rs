@@ -14,6 +14,7 @@ mod quotas;
 mod scores;
 mod top_k;
 
+pub(crate) use assignment::Promising;
 pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
 pub use budget::Budget;
 pub use explicit::{Explicit, Member};
@@ -25,7 +26,6 @@ pub use top_k::TopK;
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// Finds the best super arm for given scores.
 ///
@@ -57,11 +57,9 @@ pub trait Oracle: Sync {
     /// [`Error::Infeasible`] if no super arm exists, [`Error::ScoreNotFinite`] for a NaN or +infinity.
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error>;
 
-    /// Some(k) if `argmax` looks at the k best arms only, in the order of [`Scores::rank`], and needs at least k arms
-    /// that may be chosen to be free of errors; then arms that cannot be among them need no exact scores. None, unless
-    /// overridden.
-    fn best_only(&self) -> Option<usize> {
-        None
+    /// Which arms need exact scores; others may be left out on a first look that is certain. All, unless overridden.
+    fn needs(&self) -> Needs<'_> {
+        Needs::All
     }
 
     /// The rows of a part that suffice: whatever the other parts hold, some best super arm of the whole (the one
@@ -73,6 +71,19 @@ pub trait Oracle: Sync {
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         Ok((0..part.len()).collect())
     }
+}
+
+/// Which arms an oracle needs exact scores of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Needs<'a> {
+    /// All of them.
+    All,
+    /// `argmax` looks at the k best arms only, in the order of [`Scores::rank`], and is free of errors where at least k
+    /// arms may be chosen.
+    Best(usize),
+    /// `argmax` is that of this assignment, whose prices prove that arms below them are not needed.
+    Priced(&'a Assignment),
 }
 
 /// A set of super arms S_t described as data: the same names in TOML, JSON and Python.
@@ -126,8 +137,8 @@ impl Oracle for Constraint {
         self.oracle().argmax(scores)
     }
 
-    fn best_only(&self) -> Option<usize> {
-        self.oracle().best_only()
+    fn needs(&self) -> Needs<'_> {
+        self.oracle().needs()
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
@@ -180,7 +191,6 @@ impl Selection {
         if self.objective.is_nan() || self.upper_bound.is_nan() {
             return Err(Error::Constraint("the oracle's objective or upper bound is NaN".into()));
         }
-        let mut seen = BTreeSet::new();
         for arm in &self.arms {
             if arm.row >= scores.len() || arm.block >= scores.blocks() {
                 return bad(arm, "which does not exist");
@@ -188,11 +198,11 @@ impl Selection {
             if !scores.get(*arm).is_finite() {
                 return bad(arm, "which may not be chosen");
             }
-            if !seen.insert(arm) {
-                return bad(arm, "twice");
-            }
         }
-        Ok(())
+        let mut arms = self.arms.clone();
+        arms.sort_unstable();
+        let twice = arms.windows(2).find(|pair| pair[0] == pair[1]);
+        twice.map_or(Ok(()), |pair| bad(&pair[0], "twice"))
     }
 }
 

@@ -3,9 +3,10 @@
 //! The decision to know: one pass over the scores with a buffer of 2k places; once the buffer has been cut to its
 //! best k, a score below the worst of them costs a single comparison.
 
-use super::{Infeasible, Missing, OnInfeasible, Oracle, Pick, Scores, Selection};
+use super::{Infeasible, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection};
 use crate::{Error, error::check};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// Exactly k arms, or at most k arms with positive scores only.
 ///
@@ -46,8 +47,8 @@ impl TopK {
         check("k", self.k as f64, self.k > 0, "at least 1")?;
         let floor = if self.at_most { 0.0 } else { f64::NEG_INFINITY };
         let capacity = self.k.saturating_mul(2).min(scores.values().len());
-        let mut best: Vec<Pick> = Vec::with_capacity(capacity);
-        let mut worst: Option<Pick> = None;
+        let mut best: Vec<(f64, Pick)> = Vec::with_capacity(capacity);
+        let mut worst: Option<(f64, Pick)> = None;
         let mut bar = floor;
         for (place, &score) in scores.values().iter().enumerate() {
             // False for a NaN, which therefore goes on to its error.
@@ -58,27 +59,33 @@ impl TopK {
             if !score.is_finite() {
                 return Err(scores.not_finite(arm));
             }
-            if worst.is_some_and(|worst| scores.rank(arm, worst).is_gt()) {
+            let found = (score + 0.0, arm);
+            if worst.is_some_and(|worst| rank(scores, &found, &worst).is_gt()) {
                 continue;
             }
-            best.push(arm);
+            best.push(found);
             if best.len() == capacity && capacity > self.k {
                 self.cut(&mut best, scores);
                 worst = best.last().copied();
-                bar = worst.map_or(floor, |worst| scores.get(worst));
+                bar = worst.map_or(floor, |(score, _)| score);
             }
         }
         self.cut(&mut best, scores);
-        Ok(best)
+        Ok(best.into_iter().map(|(_, arm)| arm).collect())
     }
 
     /// Keeps the best k, the worst of them last.
-    fn cut(&self, best: &mut Vec<Pick>, scores: &Scores<'_>) {
+    fn cut(&self, best: &mut Vec<(f64, Pick)>, scores: &Scores<'_>) {
         if best.len() > self.k {
-            best.select_nth_unstable_by(self.k - 1, |&a, &b| scores.rank(a, b));
+            best.select_nth_unstable_by(self.k - 1, |a, b| rank(scores, a, b));
             best.truncate(self.k);
         }
     }
+}
+
+/// As [`Scores::rank`], of arms with their scores at hand.
+fn rank(scores: &Scores<'_>, a: &(f64, Pick), b: &(f64, Pick)) -> Ordering {
+    b.0.total_cmp(&a.0).then_with(|| scores.tie_order(a.1, b.1))
 }
 
 impl Oracle for TopK {
@@ -97,8 +104,8 @@ impl Oracle for TopK {
         }
     }
 
-    fn best_only(&self) -> Option<usize> {
-        Some(self.k)
+    fn needs(&self) -> Needs<'_> {
+        Needs::Best(self.k)
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {

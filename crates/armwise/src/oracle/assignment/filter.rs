@@ -4,21 +4,26 @@
 //! block, and the solver accepts the result only where its final prices are at or above the floors, so that every
 //! pair left out is proven to be out; otherwise the floors are lowered and the scan is repeated.
 
-#![allow(clippy::inline_always, reason = "compiled for the vectors of this machine only where inlined")]
-
 use super::grid::Scale;
 use super::newton::{Target, greedy, newton};
 use super::offers::Offers;
 use super::quota::Slots;
 use crate::Error;
+use crate::kernel::{EIGHT, Kernel};
 use crate::oracle::Scores;
 
 /// Samples below this many rows are solved from a greedy start; whole problems below it are not filtered.
 const COARSEST: usize = 640;
 /// A sample has one row out of so many of the next larger one.
 const GROUP: usize = 8;
+/// With so many units of a block, on average, a sample is as good as it need be.
+const PLENTY: usize = 100;
 /// A sample takes so many rows in a row, which memory likes.
 const RUN: usize = 8;
+/// So many runs ahead a sample asks for its rows from memory.
+const AHEAD: usize = 8;
+/// How many rows a scan looks at together.
+const PART: usize = 64;
 
 /// The rows that were kept, with their scores brought below 1.
 #[derive(Debug)]
@@ -47,13 +52,15 @@ pub(super) struct Estimate {
     pub(super) prices: Option<Vec<f64>>,
 }
 
-/// Looks at one row of eight, if there are enough.
+/// Looks at one row of eight, or of sixteen where that still has enough of every block, if there are enough rows.
 pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estimate {
-    if !worth_sampling(values.len() / slots.len(), slots, per_row, GROUP) {
+    let wanted: usize = slots.iter().map(|slots| slots.max).sum();
+    let group = if wanted / (2 * GROUP) >= PLENTY * slots.len() { 2 * GROUP } else { GROUP };
+    if !worth_sampling(values.len() / slots.len(), slots, per_row, group) {
         return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices: None };
     }
-    let (mut floors, sample) = sample(values, slots, per_row, GROUP);
-    let share = sampled(values.len() / slots.len(), GROUP).1;
+    let (mut floors, sample) = sample(values, slots, per_row, group);
+    let share = sampled(values.len() / slots.len(), group).1;
     let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
     let mut prices = floors.clone();
     newton(&sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
@@ -89,13 +96,13 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec
     let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, share)).collect();
     let coarse =
         worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP).0);
-    let floors = coarse.as_ref().map_or_else(|| vec![f64::MIN; blocks], |floors| finite(floors));
-    let mut offers = Offers::default();
+    let mut scan = Scan::new(&coarse.clone().unwrap_or_else(|| vec![f64::MIN; blocks]));
+    let rows = |index: usize| run(index, group) * RUN * blocks..(run(index, group) + 1) * RUN * blocks;
     for index in 0..runs {
-        let run = run(index, group);
-        let run = &values[run * RUN * blocks..(run + 1) * RUN * blocks];
-        run.chunks_exact(blocks).for_each(|row| _ = offers.push(row, &floors));
+        let ahead = &values[rows((index + AHEAD).min(runs - 1))];
+        scan.take(run(index, group) * RUN, &values[rows(index)], ahead);
     }
+    let offers = scan.offers;
     let mut prices = coarse.unwrap_or_else(|| greedy(&offers, per_row, &targets));
     newton(&offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     (prices, offers)
@@ -107,17 +114,12 @@ fn run(index: usize, group: usize) -> usize {
     index * group + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % group
 }
 
-/// Floors that no forbidden pair reaches.
-fn finite(floors: &[f64]) -> Vec<f64> {
-    floors.iter().map(|floor| floor.max(f64::MIN)).collect()
-}
-
 /// Keeps the pairs with a score at or above the floor of the block, and checks all scores on the way.
 pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
     let values = scores.values();
-    let mut scan = Scan { values, floors: &finite(floors), rows: Vec::new(), offers: Offers::default() };
-    let fine = pulp::Arch::new().dispatch(&mut scan);
-    let Scan { rows, mut offers, .. } = scan;
+    let mut scan = Scan::new(floors);
+    scan.all(values);
+    let Scan { rows, mut offers, fine, .. } = scan;
     if !fine {
         let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
         let place = values.iter().position(bad).expect("a bad score was seen");
@@ -147,54 +149,80 @@ fn range(scores: &[f64]) -> (f64, f64) {
     (least.into_iter().fold(f64::INFINITY, f64::min), most.into_iter().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// What one pass over the scores finds, with the widest vectors of the machine.
-struct Scan<'a> {
-    values: &'a [f64],
-    floors: &'a [f64],
-    rows: Vec<usize>,
-    offers: Offers,
-}
-
-impl pulp::WithSimd for &mut Scan<'_> {
+/// A pass over scores that keeps the pairs at or above the floors.
+pub(super) struct Scan {
+    blocks: usize,
+    kernel: Kernel,
+    /// The floors of eight rows, so that they fill whole vectors whatever the number of blocks.
+    floors: Vec<f64>,
+    /// Of each place among the scores of a part, its row there.
+    row_of: Vec<u8>,
+    /// Of each score of a part, whether it reaches its floor.
+    bits: Vec<u8>,
+    pub(super) rows: Vec<usize>,
+    pub(super) offers: Offers,
     /// Whether all scores are finite or -infinity.
-    type Output = bool;
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, simd: S) -> bool {
-        // As many rows as lanes are tested together: a whole number of vectors, whatever the number of blocks.
-        let (rows, blocks) = (S::F64_LANES, self.floors.len());
-        let tile: Vec<f64> = self.floors.iter().copied().cycle().take(rows * blocks).collect();
-        let (tiles, _) = S::as_simd_f64s(&tile);
-        let infinity = simd.splat_f64s(f64::INFINITY);
-        let mut bad = simd.less_than_f64s(infinity, infinity);
-        let none = bad;
-        let mut groups = self.values.chunks_exact(rows * blocks);
-        for (index, group) in groups.by_ref().enumerate() {
-            let mut any = none;
-            for (&scores, &floors) in S::as_simd_f64s(group).0.iter().zip(tiles) {
-                any = simd.or_m64s(any, simd.greater_than_or_equal_f64s(scores, floors));
-                // What is not below infinity is infinite or NaN.
-                let fine = simd.less_than_f64s(scores, infinity);
-                bad = simd.or_m64s(bad, simd.not_m64s(fine));
-            }
-            if simd.first_true_m64s(any) < rows {
-                self.take(index * rows, group);
-            }
-        }
-        let rest = groups.remainder();
-        self.take((self.values.len() - rest.len()) / blocks, rest);
-        simd.first_true_m64s(bad) == rows && rest.iter().all(|score| *score < f64::INFINITY)
-    }
+    fine: bool,
 }
 
-impl Scan<'_> {
-    #[inline(always)]
-    fn take(&mut self, first: usize, rows: &[f64]) {
-        for (row, number) in rows.chunks_exact(self.floors.len()).zip(first..) {
-            if self.offers.push(row, self.floors) {
-                self.rows.push(number);
-            }
+impl Scan {
+    pub(super) fn new(floors: &[f64]) -> Self {
+        let blocks = floors.len();
+        // No forbidden pair reaches a finite floor.
+        let floors = floors.iter().map(|floor| floor.max(f64::MIN)).cycle().take(EIGHT * blocks).collect();
+        Self {
+            blocks,
+            kernel: Kernel::get(),
+            floors,
+            row_of: (0..PART as u8).flat_map(|row| std::iter::repeat_n(row, blocks)).collect(),
+            bits: vec![0; PART / EIGHT * blocks],
+            rows: Vec::new(),
+            offers: Offers::default(),
+            fine: true,
         }
+    }
+
+    /// Takes all rows.
+    pub(super) fn all(&mut self, scores: &[f64]) {
+        let mut parts = scores.chunks(PART * self.blocks).enumerate();
+        while let Some((part, scores)) = parts.next() {
+            self.take(part * PART, scores, parts.clone().next().map_or(&[], |(_, ahead)| ahead));
+        }
+    }
+
+    /// Takes the next rows, at most [`PART`] of them, whose first has this number; then come those `ahead`.
+    fn take(&mut self, first: usize, scores: &[f64], ahead: &[f64]) {
+        let whole = scores.len() / self.floors.len() * self.floors.len();
+        self.take_eights(first, &scores[..whole], ahead);
+        if whole < scores.len() {
+            let mut padded = scores[whole..].to_vec();
+            padded.resize(self.floors.len(), f64::NEG_INFINITY);
+            self.take_eights(first + whole / self.blocks, &padded, &[]);
+        }
+    }
+
+    fn take_eights(&mut self, first: usize, scores: &[f64], ahead: &[f64]) {
+        let Self { blocks, kernel, floors, row_of, bits, rows, offers, fine } = self;
+        let bits = &mut bits[..scores.len() / EIGHT];
+        *fine &= kernel.reach(scores, floors, ahead, bits);
+        let mut last = usize::MAX;
+        let mut word_at = |word: u64, base: usize| {
+            let mut word = word;
+            while word != 0 {
+                let place = base + word.trailing_zeros() as usize;
+                word &= word - 1;
+                let row = usize::from(row_of[place]);
+                let new = row != last;
+                if new {
+                    rows.push(first + row);
+                    last = row;
+                }
+                offers.push(new, (place - row * *blocks) as u32, scores[place]);
+            }
+        };
+        let (words, rest) = bits.as_chunks();
+        words.iter().enumerate().for_each(|(place, &word)| word_at(u64::from_le_bytes(word), place * 64));
+        rest.iter().enumerate().for_each(|(place, &byte)| word_at(byte.into(), words.len() * 64 + place * EIGHT));
     }
 }
 

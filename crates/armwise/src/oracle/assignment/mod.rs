@@ -20,7 +20,7 @@ mod ties;
 
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
-use super::{Missing, OnInfeasible, Oracle, Pick, Price, Scores, Selection};
+use super::{Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection};
 use crate::{Error, error::check};
 use grid::Grid;
 use quota::Slots;
@@ -88,6 +88,25 @@ fn one() -> usize {
     1
 }
 
+/// The pairs that can matter.
+#[derive(Debug)]
+pub(crate) struct Promising {
+    /// A pair below the floor of its block is not among them.
+    pub(crate) floors: Vec<f64>,
+    /// The rows, ascending.
+    pub(crate) rows: Vec<usize>,
+    /// Of each block, the places of its rows in `rows`.
+    pub(crate) of_block: Vec<Vec<usize>>,
+}
+
+impl Promising {
+    /// Whether these prices prove that no other pair can be in a best super arm: there is one for each block, and it
+    /// is no lower than the floor.
+    pub(crate) fn is_proven_by(&self, prices: &[Price]) -> bool {
+        prices.len() == self.floors.len() && prices.iter().zip(&self.floors).all(|(price, floor)| price.value >= *floor)
+    }
+}
+
 /// The best filling: as many mandatory units as possible, then the largest sum.
 struct Filling {
     arms: Vec<Pick>,
@@ -106,6 +125,27 @@ impl Assignment {
     #[must_use]
     pub fn new(quotas: impl Into<BlockQuotas>) -> Self {
         Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error }
+    }
+
+    /// Of scores that are none too low, the pairs that can matter, most probably: floors for the blocks, and the rows
+    /// that reach one with the blocks they reach. None where prices could not prove it, or for too few rows to tell.
+    pub(crate) fn promising(&self, upper: &[f64], blocks: usize) -> Option<Promising> {
+        let slots = self.quotas.slots(blocks, upper.len() / blocks).ok()?;
+        let provable = self.on_infeasible == OnInfeasible::Error && slots.iter().all(|slots| slots.exact);
+        if !provable || self.per_row == 0 || self.per_row >= blocks {
+            return None;
+        }
+        let floors = filter::estimate(upper, &slots, self.per_row).floors;
+        if floors.contains(&f64::NEG_INFINITY) {
+            return None;
+        }
+        let mut scan = filter::Scan::new(&floors);
+        scan.all(upper);
+        let pairs =
+            (0..scan.rows.len()).flat_map(|row| scan.offers.row(row).blocks.iter().map(move |block| (row, *block)));
+        let mut of_block = vec![Vec::new(); blocks];
+        pairs.for_each(|(row, block)| of_block[block as usize].push(row));
+        Some(Promising { floors, rows: scan.rows, of_block })
     }
 
     /// The best filling. Penalties (-1e30 for "please do not") would set the scale and drown the other scores, so
@@ -243,6 +283,10 @@ impl Oracle for Assignment {
         }
         let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
         Ok(Selection { prices, missing, ..Selection::in_order(filling.arms, scores) })
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::Priced(self)
     }
 
     /// The rows of the part's own best filling, at most the sum of the quotas.

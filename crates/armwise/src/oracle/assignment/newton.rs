@@ -12,6 +12,9 @@ use super::quota::Slots;
 const EVALUATIONS: usize = 40;
 /// Steps in a row without improvement before giving up, as with many exact ties.
 const PATIENCE: usize = 3;
+/// Rows whose cheapest move loses more than so many times the largest step of a price are not looked at for a while;
+/// the step itself needs 2, the rest is for the steps after it, which are smaller.
+const REACH: f64 = 3.0;
 
 /// How many units a block should get, in units of a sample.
 #[derive(Debug, Clone, Copy)]
@@ -64,24 +67,36 @@ impl Target {
 }
 
 /// First prices: the worst score that each block still gets when all pairs are served in order of score.
+#[expect(clippy::cast_sign_loss, reason = "targets are not negative")]
 pub(super) fn greedy(offers: &Offers, per_row: usize, targets: &[Target]) -> Vec<f64> {
     let pairs = offers.rows().zip(0u32..).flat_map(|(row, number)| row.pairs().map(move |pair| (number, pair)));
     let mut pairs: Vec<(u32, (usize, f64))> = pairs.collect();
-    pairs.sort_unstable_by(|(_, a), (_, b)| b.1.total_cmp(&a.1));
     let mut used = vec![0; offers.len()];
     let mut count = vec![0.0; targets.len()];
-    let lowest = pairs.last().map_or(0.0, |&(_, (_, score))| score);
+    let lowest = offers.scores().iter().copied().reduce(f64::min).unwrap_or(0.0);
     let mut prices: Vec<f64> = targets.iter().map(|target| if target.min > 0.0 { lowest } else { 0.0 }).collect();
-    for (row, (block, score)) in pairs {
-        let (target, used) = (targets[block], &mut used[row as usize]);
-        let wanted = count[block] < if score > 0.0 { target.max } else { target.min };
-        if wanted && *used < per_row {
-            *used += 1;
-            count[block] += 1.0;
-            if count[block] >= target.max || (count[block] >= target.min && score <= 0.0) {
-                prices[block] = score;
+    // Most pairs come after the targets are reached, so they are put in order part by part.
+    let mut part = 4 * targets.iter().map(|target| target.max as usize + 1).sum::<usize>();
+    let mut rest = &mut pairs[..];
+    while !rest.is_empty() && count.iter().zip(targets).any(|(count, target)| *count < target.max) {
+        let falling = |(_, a): &(u32, (usize, f64)), (_, b): &(u32, (usize, f64))| b.1.total_cmp(&a.1);
+        if part < rest.len() {
+            rest.select_nth_unstable_by(part, falling);
+        }
+        let (first, after) = rest.split_at_mut(part.min(rest.len()));
+        first.sort_unstable_by(falling);
+        for &mut (row, (block, score)) in first {
+            let (target, used) = (targets[block], &mut used[row as usize]);
+            let wanted = count[block] < if score > 0.0 { target.max } else { target.min };
+            if wanted && *used < per_row {
+                *used += 1;
+                count[block] += 1.0;
+                if count[block] >= target.max || (count[block] >= target.min && score <= 0.0) {
+                    prices[block] = score;
+                }
             }
         }
+        (rest, part) = (after, 2 * part);
     }
     prices
 }
@@ -89,15 +104,12 @@ pub(super) fn greedy(offers: &Offers, per_row: usize, targets: &[Target]) -> Vec
 /// Improves `prices` until the imbalance is at the goal or no longer falls; returns the imbalance.
 pub(super) fn newton(offers: &Offers, per_row: usize, targets: &[Target], goal: f64, prices: &mut Vec<f64>) -> f64 {
     let blocks = targets.len();
-    let mut moves: Vec<Move> = Vec::with_capacity(offers.len());
-    let (mut losses, mut buffer) = (Vec::new(), Vec::new());
+    let mut rows = Rows::new(offers, per_row);
     let mut at = prices.clone();
     let mut step = vec![0.0; blocks];
     let (mut least, mut failures) = (f64::INFINITY, 0);
     for _ in 0..EVALUATIONS {
-        let mut demand = vec![0.0; blocks];
-        moves.clear();
-        moves.extend(offers.rows().map(|row| choose(row, &at, per_row, &mut buffer, |_, block| demand[block] += 1.0)));
+        let demand = rows.demand(&at);
         let excess: Vec<f64> = (0..blocks).map(|block| targets[block].excess(demand[block], at[block])).collect();
         let imbalance: f64 = excess.iter().map(|excess| excess.abs()).sum();
         if imbalance < least {
@@ -106,8 +118,9 @@ pub(super) fn newton(offers: &Offers, per_row: usize, targets: &[Target], goal: 
             if imbalance <= goal {
                 break;
             }
-            let Some(width) = bandwidth(&moves, imbalance, blocks, &mut losses) else { break };
-            step = newton_step(&moves, width, &excess);
+            let Some(width) = rows.bandwidth(imbalance, blocks) else { break };
+            step = newton_step(&rows.moves, width, &excess);
+            rows.settle(&at, &demand, REACH * step.iter().fold(0.0, |most: f64, step| most.max(step.abs())));
         } else {
             failures += 1;
             if failures == PATIENCE {
@@ -126,16 +139,85 @@ pub(super) fn newton(offers: &Offers, per_row: usize, targets: &[Target], goal: 
     least
 }
 
-/// The loss within which there are a few times as many moves as units to be moved; none where ties make it zero.
-#[expect(clippy::cast_sign_loss, reason = "counts are not negative")]
-fn bandwidth(moves: &[Move], imbalance: f64, blocks: usize, losses: &mut Vec<f64>) -> Option<f64> {
-    losses.clear();
-    losses.extend(moves.iter().map(|step| step.loss));
-    let near = ((2.0 * imbalance) as usize + 8 * blocks)
-        .min((losses.len() as f64 * 0.4) as usize)
-        .min(losses.len().checked_sub(1)?);
-    let (_, width, _) = losses.select_nth_unstable_by(near, f64::total_cmp);
-    (*width > 0.0 && width.is_finite()).then_some(*width)
+/// Rows that choose, and those among them that may change their minds soon.
+struct Rows<'a> {
+    offers: &'a Offers,
+    per_row: usize,
+    /// The rows that are looked at; empty for all.
+    near: Vec<u32>,
+    /// The cheapest moves of the rows that were looked at last.
+    moves: Vec<Move>,
+    /// What the other rows take, for as long as no price is further than `reach / 2` from `base`: a change trades one
+    /// pair for another, so its loss moves by no more than two prices do.
+    settled: Vec<f64>,
+    base: Vec<f64>,
+    reach: f64,
+    buffer: Vec<(f64, usize)>,
+    losses: Vec<f64>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(offers: &'a Offers, per_row: usize) -> Self {
+        Self {
+            offers,
+            per_row,
+            near: Vec::new(),
+            moves: Vec::with_capacity(offers.len()),
+            settled: Vec::new(),
+            base: Vec::new(),
+            reach: 0.0,
+            buffer: Vec::new(),
+            losses: Vec::new(),
+        }
+    }
+
+    /// How many rows take each block at these prices.
+    fn demand(&mut self, prices: &[f64]) -> Vec<f64> {
+        let Self { offers, per_row, near, moves, settled, base, reach, buffer, .. } = self;
+        let moved = base.iter().zip(prices).fold(0.0, |moved: f64, (base, now)| moved.max((now - base).abs()));
+        moves.clear();
+        if 2.0 * moved < *reach {
+            let mut demand = settled.clone();
+            let rows = near.iter().map(|&row| offers.row(row as usize));
+            moves.extend(rows.map(|row| choose(row, prices, *per_row, buffer, |_, block| demand[block] += 1.0)));
+            return demand;
+        }
+        near.clear();
+        *reach = 0.0;
+        let mut demand = vec![0.0; prices.len()];
+        moves.extend(offers.rows().map(|row| choose(row, prices, *per_row, buffer, |_, block| demand[block] += 1.0)));
+        demand
+    }
+
+    /// After a look at all rows: from now on only those whose cheapest move loses at most `reach`, if they are few.
+    fn settle(&mut self, prices: &[f64], demand: &[f64], reach: f64) {
+        let Self { offers, per_row, near, moves, settled, base, buffer, .. } = self;
+        if self.reach > 0.0 || moves.iter().filter(|step| step.loss <= reach).count() > moves.len() / 2 {
+            return;
+        }
+        near.extend((0u32..).zip(&*moves).filter(|(_, step)| step.loss <= reach).map(|(row, _)| row));
+        settled.clear();
+        settled.extend(demand);
+        for &row in &*near {
+            choose(offers.row(row as usize), prices, *per_row, buffer, |_, block| settled[block] -= 1.0);
+        }
+        base.clear();
+        base.extend(prices);
+        self.reach = reach;
+    }
+
+    /// The loss within which there are a few times as many moves as units to be moved; none where ties make it zero.
+    #[expect(clippy::cast_sign_loss, reason = "counts are not negative")]
+    fn bandwidth(&mut self, imbalance: f64, blocks: usize) -> Option<f64> {
+        let losses = &mut self.losses;
+        losses.clear();
+        losses.extend(self.moves.iter().map(|step| step.loss));
+        let near = ((2.0 * imbalance) as usize + 8 * blocks)
+            .min((self.offers.len() as f64 * 0.4) as usize)
+            .min(losses.len().checked_sub(1)?);
+        let (_, width, _) = losses.select_nth_unstable_by(near, f64::total_cmp);
+        (*width > 0.0 && width.is_finite()).then_some(*width)
+    }
 }
 
 /// The solution of L step = excess, where L is the Laplacian of the counted moves between blocks: conjugate

@@ -4,16 +4,14 @@
 //! floor is as good as forbidden, so everything after the scan costs by the pairs that are left, and forbidden
 //! pairs cost nothing.
 
-#![allow(clippy::inline_always, reason = "compiled for the vectors of this machine only where inlined")]
-
 /// Lists of pairs, row after row.
 #[derive(Debug, Default)]
 pub(super) struct Offers {
     /// Where the pairs of each row end.
     ends: Vec<usize>,
-    /// Of each pair, its block; longer than the pairs while rows are added.
+    /// Of each pair, its block.
     blocks: Vec<u32>,
-    /// Of each pair, its score; as long as `blocks`.
+    /// Of each pair, its score.
     scores: Vec<f64>,
 }
 
@@ -32,7 +30,7 @@ impl Offers {
 
     /// How many pairs there are.
     pub(super) fn pairs(&self) -> usize {
-        self.ends.last().copied().unwrap_or(0)
+        self.scores.len()
     }
 
     /// Where the pairs of a row lie among all pairs.
@@ -56,42 +54,23 @@ impl Offers {
 
     /// All scores, row after row.
     pub(super) fn scores(&self) -> &[f64] {
-        &self.scores[..self.pairs()]
+        &self.scores
     }
 
     pub(super) fn scores_mut(&mut self) -> &mut [f64] {
-        let pairs = self.pairs();
-        &mut self.scores[..pairs]
+        &mut self.scores
     }
 
-    /// Takes the pairs of a row that reach the floors, if there are any. The floors must be above -infinity.
-    #[inline(always)]
-    pub(super) fn push(&mut self, row: &[f64], floors: &[f64]) -> bool {
-        let reached = row.iter().zip(floors).fold(0, |any, (score, floor)| any | u8::from(score >= floor));
-        if reached == 0 {
-            return false;
+    /// Adds a pair, to the last row or as the first of a new one.
+    #[inline]
+    pub(super) fn push(&mut self, new: bool, block: u32, score: f64) {
+        self.blocks.push(block);
+        self.scores.push(score);
+        let end = self.scores.len();
+        match self.ends.last_mut() {
+            Some(last) if !new => *last = end,
+            _ => self.ends.push(end),
         }
-        let first = self.pairs();
-        if self.scores.len() < first + row.len() {
-            self.grow(first + row.len());
-        }
-        let (scores, blocks) = (&mut self.scores[first..], &mut self.blocks[first..]);
-        let mut count = 0;
-        // Every pair is written and the count decides whether it stays: which pairs do is as good as random.
-        for (block, (&score, &floor)) in (0u32..).zip(row.iter().zip(floors)) {
-            scores[count] = score;
-            blocks[count] = block;
-            count += usize::from(score >= floor);
-        }
-        self.ends.push(first + count);
-        true
-    }
-
-    #[cold]
-    fn grow(&mut self, least: usize) {
-        let length = (2 * self.scores.len()).max(2 * least).max(4096);
-        self.scores.resize(length, 0.0);
-        self.blocks.resize(length, 0);
     }
 }
 

@@ -92,7 +92,7 @@ pub(super) fn solve<'a>(
     start = start.into_iter().map(within).collect();
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
     // Where one more evaluation of all rows costs about as much as mending what is left by paths.
-    let goal = kept.rows.len() as f64 / (200 + 6 * blocks) as f64 + 0.5 * blocks as f64;
+    let goal = kept.rows.len() as f64 / (300 + 20 * blocks) as f64 + 0.5 * blocks as f64;
     let imbalance = newton(&kept.offers, per_row, &targets, goal, &mut start);
     start = start.into_iter().map(within).collect();
 
@@ -115,7 +115,7 @@ pub(super) fn solve<'a>(
     let mut solver = Solver { kept, per_row, grid, is_near: vec![false; kept.rows.len()] };
     solver.add_spare(&mut solution);
 
-    let mut wanted = (8.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
+    let mut wanted = (12.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
     let mut margin = smallest(&losses, wanted);
     let mut prices = start;
     loop {
@@ -137,7 +137,7 @@ pub(super) fn solve<'a>(
             }
             margin = 0.0;
         } else {
-            wanted = wanted.saturating_mul(3);
+            wanted = wanted.saturating_mul(2);
             margin = smallest(&losses, wanted);
         }
     }

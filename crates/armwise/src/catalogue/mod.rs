@@ -1,0 +1,165 @@
+//! Arms that come back round after round, kept ready: an item list, the same customers next week.
+//!
+//! The decision to know: V only grows while nothing is forgotten or taken back, so a width seen earlier is an upper bound
+//! of today's. With today's mean, most arms cannot be among the k best even so, and their widths, the dear part, are not
+//! computed again. The choice is the one from the same arms without a catalogue, to the bit.
+
+mod bounds;
+mod lazy;
+mod seen;
+
+pub(crate) use bounds::rounded_up;
+pub(crate) use seen::{Memory, Part};
+
+use crate::{
+    Arms, Error, Features, Names,
+    arms::Stored,
+    kernel::Kernel,
+    model::check_features,
+    policy::Times,
+    scan::{FEW, shortlist_from},
+    scoring::{Scorer, rows_per_task},
+};
+use seen::{Seen, Size};
+use std::sync::{Mutex, PoisonError};
+
+/// Arms that are chosen from again and again.
+///
+/// It owns the features, lays them out for speed, and remembers widths between rounds. Its
+/// [`arms`](Self::arms) are used as any others; choosing from them is faster, and gives the same decision.
+///
+/// # Example
+/// ```
+/// use armwise::{Algorithm, Arms, C2ucb, Catalogue, Constraint, Learner, Round};
+/// let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() });
+/// let mut learner = Learner::new(algorithm, 2, 1)?;
+/// let items = Catalogue::new(&Arms::new(&[1.0, 0.0, 0.8, 0.6, 0.0, 1.0][..], 2)?)?;
+/// for t in 1..=3 {
+///     let decision = learner.choose(Round::new(7, t), &items.arms(), &Constraint::top_k(2))?;
+///     learner.learn(&decision, &decision.rewards(|arm| arm.features[0]))?;
+/// }
+/// # Ok::<(), armwise::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Catalogue {
+    features: Stored,
+    dim: usize,
+    keys: OwnedKeys,
+    kernel: Kernel,
+    panels: (Vec<f32>, usize),
+    /// Taken out while a choice is under way; another choice at the same time starts from nothing.
+    seen: Mutex<Option<Seen>>,
+}
+
+#[derive(Debug)]
+enum OwnedKeys {
+    Numbers(u64),
+    Ids(Vec<u64>),
+    Names(Names),
+}
+
+impl Catalogue {
+    /// Copies arms, with their ids or names; eligible rows and columns are given anew to the
+    /// [`arms`](Self::arms) of each round.
+    ///
+    /// # Errors
+    /// [`Error::FeatureNotFinite`], [`Error::FeatureTooLarge`].
+    pub fn new(arms: &Arms<'_>) -> Result<Self, Error> {
+        (0..arms.len()).try_for_each(|row| check_features(row, &arms.row(row)))?;
+        let kernel = Kernel::get();
+        let (features, panels) = match arms.features() {
+            Features::F32(x) => (Stored::F32(x.to_vec()), kernel.panels(x, arms.dim())),
+            Features::F64(x) => (Stored::F64(x.to_vec()), kernel.panels(x, arms.dim())),
+        };
+        let keys = match arms.numbers() {
+            Some(numbers) => OwnedKeys::Numbers(numbers.start),
+            None if arms.name(0).is_some() => {
+                OwnedKeys::Names(Names::new((0..arms.len()).filter_map(|row| arms.name(row)))?)
+            }
+            None => OwnedKeys::Ids((0..arms.len()).map(|row| arms.id(row)).collect()),
+        };
+        Ok(Self { features, dim: arms.dim(), keys, kernel, panels, seen: Mutex::new(None) })
+    }
+
+    /// The arms, ready to be chosen from; a mask and columns may be added to them.
+    ///
+    /// # Panics
+    /// Never: what was arms once is arms again.
+    #[must_use]
+    pub fn arms(&self) -> Arms<'_> {
+        let arms = Arms::new(self.features.features(), self.dim).expect("these were arms before");
+        let arms = match &self.keys {
+            OwnedKeys::Numbers(first) => arms.numbered_from(*first),
+            OwnedKeys::Ids(ids) => arms.with_unique_ids(ids),
+            OwnedKeys::Names(names) => arms.with_names(names).expect("as many as rows before"),
+        };
+        arms.of_catalogue(self)
+    }
+
+    /// As [`shortlist`](crate::scan::shortlist), with what was seen in earlier rounds.
+    pub(crate) fn shortlist(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
+        let panels = &self.panels.0[self.panels.1..];
+        let [block] = &scorer.blocks[..] else {
+            return shortlist_from(scorer, arms, k, None);
+        };
+        if scorer.check(arms).is_err()
+            || block.bonus.times != Times::Width
+            || k == 0
+            || k.saturating_mul(FEW) > arms.len()
+        {
+            return None;
+        }
+        let size = Size::new(block.posterior);
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut seen = seen.filter(|_| size.eta < 0.01).and_then(|seen| seen.grown(block.posterior, &size));
+        let mut rows = seen.as_mut().and_then(|seen| self.lazy(scorer, arms, k, &size, seen));
+        if rows.is_none() {
+            let memory =
+                seen.map_or_else(|| Memory::new(arms.len().div_ceil(rows_per_task(self.kernel))), |seen| seen.memory);
+            rows = shortlist_from(scorer, arms, k, Some((panels, &memory)));
+            let (direction, slack) = (block.direction.clone(), 1.0 + 2.0 * size.eta);
+            let fresh = Seen { v: Vec::new(), trace: 0.0, w2: 0.0, direction, memory, slack, uppers: Vec::new() };
+            // A scan that stopped early has not seen all arms.
+            seen = rows.is_some().then_some(fresh);
+        }
+        if let Some(seen) = seen {
+            let (v, trace, w2) = (block.posterior.v().to_vec(), size.trace, size.w * size.w);
+            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { v, trace, w2, ..seen });
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Algorithm, C2ucb, Constraint, Learner, Round, Stream};
+
+    /// On ordinary features the later rounds are lazy; otherwise the tests of exactness would be idle.
+    #[test]
+    fn later_rounds_visit_few_arms() {
+        const N: usize = 6_000;
+        const D: usize = 40;
+        let draws = Round::new(1, 1).draws(0, Stream(300));
+        let x: Vec<f64> = (0..(N * D) as u64).map(|id| draws.normal(id) / 6.0).collect();
+        let catalogue = Catalogue::new(&Arms::new(&x, D).expect("rows")).expect("finite");
+        let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.2.into() });
+        let mut learner = Learner::new(algorithm, D, 1).expect("parameters");
+        let mut lazy = 0;
+        for t in 1..=20 {
+            let decision = learner.choose(Round::new(1, t), &catalogue.arms(), &Constraint::top_k(60)).expect("arms");
+            learner.learn(&decision, &decision.rewards(|arm| arm.features[0])).expect("fresh");
+            let posteriors = [learner.posterior(0).expect("factors")];
+            let scorer = Scorer::new(learner.policy(), &posteriors, Round::new(1, t + 1)).expect("direction");
+            let size = Size::new(&posteriors[0]);
+            let seen = catalogue.seen.lock().expect("no panic").take().expect("a round before");
+            let mut seen = seen.grown(&posteriors[0], &size).expect("V grew");
+            let rows = catalogue.lazy(&scorer, &catalogue.arms(), 60, &size, &mut seen);
+            lazy += usize::from(rows.is_some_and(|rows| rows.len() < 100));
+            let Size { trace, w, .. } = size;
+            let seen = Seen { v: posteriors[0].v().to_vec(), trace, w2: w * w, ..seen };
+            *catalogue.seen.lock().expect("no panic") = Some(seen);
+        }
+        assert!(lazy >= 15, "{lazy} of 20 rounds");
+    }
+}

@@ -1,0 +1,146 @@
+//! What earlier rounds leave behind, and what of it still holds.
+//!
+//! The decision to know: *how much V grew* is found on the matrices, not taken from the learner's history, so a
+//! forgotten, corrected, merged or exchanged model needs no bookkeeping: if V_now - c V_then + delta I has a Cholesky factor in floating point, then
+//! V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward error of
+//! Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The largest
+//! such c is found by bisection: above 1 where every direction was learned about, below 1 after forgetting.
+//! *Computed widths* differ from exact ones by the rounding of the factor, relatively at most
+//! 4 (d + 2) 2^-53 tr V |W|_F^2 (the backward errors of Cholesky and of the triangular inverse), and by that of the
+//! product, at most (2d + 8) 2^-53 |W|_F |x|, where |x| <= |L|_F width and |L|_F^2 = tr V. Both together are below
+//! eta = 16 (d + 2) 2^-53 tr V |W|_F^2 relatively. *From below*, width >= |x| / sqrt(|V|_F).
+
+use crate::{Posterior, model::triangle, posterior::cholesky};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const UNIT: f64 = f64::EPSILON / 2.0;
+
+/// What is written down about the arms of a part, as many as a task of the scan has; arms past the last have zeros.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    /// Upper bounds of the widths.
+    pub(crate) widths: Vec<f32>,
+    /// direction . x, within [`Band::of_dot`](crate::scan::Band::of_dot).
+    pub(crate) dots: Vec<f32>,
+    /// |x|, rounded.
+    pub(crate) norms: Vec<f32>,
+}
+
+/// All parts, each under a lock that nobody waits for: a task writes its own part.
+#[derive(Debug)]
+pub(crate) struct Memory(Vec<Mutex<Part>>);
+
+impl Memory {
+    /// Room for this many parts.
+    pub(crate) fn new(parts: usize) -> Self {
+        Self((0..parts).map(|_| Mutex::default()).collect())
+    }
+
+    /// A part, to read and to write.
+    pub(crate) fn part(&self, part: usize) -> MutexGuard<'_, Part> {
+        self.0[part].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What earlier rounds leave behind.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// V as it was in the last round, with tr V and tr V^-1.
+    pub(super) v: Vec<f64>,
+    pub(super) trace: f64,
+    pub(super) w2: f64,
+    /// The direction that `memory.dots` are products with.
+    pub(super) direction: Vec<f64>,
+    pub(super) memory: Memory,
+    /// What the widths are to be multiplied with.
+    pub(super) slack: f64,
+    /// Room for the upper bounds of a round.
+    pub(super) uppers: Vec<f32>,
+}
+
+impl Seen {
+    /// What is left of it for a posterior: bounds that hold for today's widths, if they are of any use.
+    pub(super) fn grown(self, posterior: &Posterior, size: &Size) -> Option<Self> {
+        /// A V that shrank by more is another model.
+        const LEAST: f64 = 0.5;
+        let (v, d) = (posterior.v(), posterior.dim());
+        if v == self.v {
+            return Some(self);
+        }
+        if self.v.len() != v.len() {
+            return None;
+        }
+        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (size.trace + c * self.trace);
+        let holds = |c: f64| {
+            let shift = |i, j| if i == j { delta(c) } else { 0.0 };
+            cholesky(d, |i, j| v[triangle(i) + j] - c * self.v[triangle(i) + j] + shift(i, j)).is_ok()
+        };
+        let ratio = |i: usize| v[triangle(i + 1) - 1] / self.v[triangle(i + 1) - 1];
+        let mut above = (0..d).map(ratio).fold(f64::INFINITY, f64::min);
+        let mut c = [1.0, LEAST].into_iter().find(|&c| c <= above * (1.0 + 1e-9) && holds(c))?;
+        // Each step costs a factor: few where that is dear.
+        for _ in 0..if d > 200 { 3 } else { 6 } {
+            let middle = 0.5 * (c + above);
+            if middle <= c {
+                break;
+            }
+            *(if holds(middle) { &mut c } else { &mut above }) = middle;
+        }
+        let least = c - 2.0 * delta(c) * self.w2;
+        (least > 0.9 * c).then(|| Self { slack: self.slack / least.sqrt() * (1.0 + 1e-9), ..self })
+    }
+}
+
+/// Numbers of a posterior that the bounds are made of.
+pub(super) struct Size {
+    /// tr V.
+    pub(super) trace: f64,
+    /// |W|_F.
+    pub(super) w: f64,
+    /// The relative error of a computed width.
+    pub(super) eta: f64,
+}
+
+impl Size {
+    pub(super) fn new(posterior: &Posterior) -> Self {
+        let d = posterior.dim() as f64;
+        let trace: f64 = (0..posterior.dim()).map(|i| posterior.v()[triangle(i + 1) - 1]).sum();
+        let w = posterior.factor().iter().map(|w| w * w).sum::<f64>().sqrt() * (1.0 + 1e-6);
+        Self { trace, w, eta: 16.0 * (d + 2.0) * UNIT * trace * w * w }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_v_that_shrank_is_noticed() {
+        let rows = |count: usize| {
+            let mut model = crate::Model::new(3, 1).expect("shape");
+            for i in 0..count {
+                let x = [1.0, i as f64, 0.5];
+                model.observe(&crate::Observation { t: 1, block: 0, x: &x, reward: 0.0 }).expect("finite");
+            }
+            model.posterior(0, 1.0).expect("factors")
+        };
+        let seen = |posterior: &Posterior| {
+            let Size { trace, w, .. } = Size::new(posterior);
+            Seen {
+                v: posterior.v().to_vec(),
+                trace,
+                w2: w * w,
+                direction: Vec::new(),
+                memory: Memory::new(0),
+                slack: 1.0,
+                uppers: Vec::new(),
+            }
+        };
+        let (few, many) = (rows(3), rows(4));
+        assert!(seen(&few).grown(&many, &Size::new(&many)).is_some_and(|seen| seen.slack < 1.0 + 1e-8));
+        assert!(seen(&few).grown(&few, &Size::new(&few)).is_some());
+        let shrunk = seen(&many).grown(&few, &Size::new(&few));
+        // The fourth row is most of V: its loss more than halves V along (0, 1, 0).
+        assert!(shrunk.is_none_or(|seen| seen.slack > 1.2));
+    }
+}
