@@ -16,12 +16,13 @@ pub use summary::{ChosenSummary, PromotionSummary};
 
 use crate::{
     Campaign, Error,
+    config::Config,
     file::{DecisionId, Entry, EventKind, Sent, failpoint},
     look::sends,
     recipe::Oddities,
     table::{Pending, Table},
 };
-use armwise::{ChosenArm, Greedy, Learner, Policy, Round};
+use armwise::{ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
 use customers::Customers;
 use part::Parts;
 pub(crate) use part::is_held_out;
@@ -124,7 +125,7 @@ pub fn choose(
         || (customers.finish(table, &config.customer), by_mean.map(Sieve::chosen).transpose()),
     );
     unique?;
-    let (mut decision, by_mean) = (decision?, by_mean?);
+    let (mut decision, by_mean) = (decision.map_err(|error| told(config, error))?, by_mean?);
     let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
     let chosen = std::mem::take(&mut decision.arms);
     let held_out = control.map(|control| control.arms).unwrap_or_default();
@@ -166,6 +167,24 @@ impl Choice {
         })?;
         Ok(self.summary)
     }
+}
+
+/// Quotas that cannot be met, in the campaign's words.
+fn told(config: &Config, error: armwise::Error) -> Error {
+    let armwise::Error::Infeasible(reason) = &error else { return error.into() };
+    // Among the candidates of a large table fewer are counted than there are.
+    let (reason, counted) = match reason {
+        Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
+        reason => (reason, true),
+    };
+    let Infeasible::TooFewRows { blocks, needed, places, .. } = reason else { return error.into() };
+    let names: Vec<&str> = blocks.iter().map(|&block| config.promotion[block].name.as_str()).collect();
+    let names = names.join(", ");
+    let can = if counted { format!("only {places} can be made") } else { "fewer can be made".to_owned() };
+    Error::Usage(format!(
+        "the quotas cannot be met: {names} need {needed} sends, but with who is eligible and the limits {can}; lower the \
+         quotas, write them as {{ max = ... }}, or set limits.on_infeasible = \"fill\""
+    ))
 }
 
 fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Error> {
