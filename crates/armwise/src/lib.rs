@@ -32,6 +32,7 @@ pub mod oracle;
 mod policy;
 mod posterior;
 mod priced;
+mod rough;
 mod round;
 mod saved;
 mod scan;

@@ -7,10 +7,10 @@
 //! they are not, all pairs are scored.
 
 use crate::{
-    Arms, Assignment, Error, Features,
-    kernel::{Packed, Products},
+    Arms, Assignment, Error,
     oracle::Promising,
-    scan::{Band, FEW, Intervals, is_worthwhile},
+    rough::{Room, Rough},
+    scan::{FEW, is_worthwhile},
     scoring::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
@@ -42,35 +42,14 @@ pub(crate) fn shortlist(
 
 /// Bounds that the scores do not exceed, row-major, -infinity where an arm is not eligible; none where f32 cannot tell.
 fn upper_bounds(scorer: &Scorer<'_>, arms: &Arms<'_>) -> Option<Vec<f64>> {
-    let blocks = scorer.blocks.len();
-    let packed: Vec<Packed<f32>> =
-        scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, block.w())).collect();
-    let bands = scorer.blocks.iter().map(|block| Band::new(&block.direction, block.w()));
-    let bands: Vec<Band> = bands.collect::<Option<_>>()?;
+    let (blocks, rows_per_task) = (scorer.blocks.len(), rows_per_task(scorer.kernel));
+    let rough = Rough::new(scorer)?;
     let mut bounds = vec![0.0; arms.len() * blocks];
-    let rows_per_task = rows_per_task(scorer.kernel);
     let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
-        let Room { products, ids, coefficients, upper, lower } = room;
         let part = arms.slice(task * rows_per_task..task * rows_per_task + out.len() / blocks);
-        match part.features() {
-            Features::F32(x) => scorer.kernel.approximate(x, &packed, products),
-            Features::F64(x) => scorer.kernel.approximate(x, &packed, products),
-        }
-        part.ids_into(ids);
-        upper.resize(part.len(), 0.0);
-        lower.resize(part.len(), 0.0);
-        for (block, scorer) in scorer.blocks.iter().enumerate() {
-            scorer.coefficients(ids, coefficients);
-            let (dots, widths, norms) = (products.dots(block), products.widths(block), products.norms());
-            let (times, band) = (scorer.bonus.times, bands[block]);
-            let finite =
-                pulp::Arch::new().dispatch(Intervals { times, band, dots, widths, norms, coefficients, upper, lower });
-            if !finite {
-                return false;
-            }
-            out[block..].iter_mut().step_by(blocks).zip(&*upper).for_each(|(out, upper)| *out = *upper);
-        }
-        true
+        rough.bounds(&part, room, |block, upper| {
+            out[block..].iter_mut().step_by(blocks).zip(upper).for_each(|(out, upper)| *out = *upper);
+        })
     };
     let tasks = bounds.par_chunks_mut(rows_per_task * blocks).enumerate();
     if !tasks.map_init(Room::default, task).all(|finite| finite) {
@@ -84,16 +63,6 @@ fn upper_bounds(scorer: &Scorer<'_>, arms: &Arms<'_>) -> Option<Vec<f64>> {
         }
     }
     Some(bounds)
-}
-
-/// What a task needs room for.
-#[derive(Default)]
-struct Room {
-    products: Products<f32>,
-    ids: Vec<u64>,
-    coefficients: Vec<f64>,
-    upper: Vec<f64>,
-    lower: Vec<f64>,
 }
 
 #[cfg(test)]

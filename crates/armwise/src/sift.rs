@@ -5,9 +5,8 @@
 //! interval may stay.
 
 use crate::{
-    Arms, Error, Features, Learner, Policy, Round,
-    kernel::{Packed, Products},
-    scan::{Band, Intervals},
+    Arms, Error, Learner, Policy, Round,
+    rough::{Room, Rough},
     scoring::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
@@ -39,11 +38,12 @@ impl<P: Policy> Learner<P> {
         if floors.len() != posteriors.len() {
             return Err(Error::Dimension { what: "floors", expected: posteriors.len(), found: floors.len() });
         }
-        if let Some(sift) = Sift::new(&scorer, floors) {
-            let rows_per_task = rows_per_task(scorer.kernel);
+        if let Some(rough) = Rough::new(&scorer) {
+            let rows_per_task = 2 * rows_per_task(scorer.kernel);
             let task = |room: &mut Room, task: usize| {
                 let first = task * rows_per_task;
-                let mut rows = sift.part(&arms.slice(first..arms.len().min(first + rows_per_task)), room)?;
+                let part = arms.slice(first..arms.len().min(first + rows_per_task));
+                let mut rows = reaching(&rough, &part, floors, room)?;
                 rows.iter_mut().for_each(|row| *row += first);
                 Some(rows)
             };
@@ -61,65 +61,15 @@ impl<P: Policy> Learner<P> {
     }
 }
 
-/// What all tasks share.
-struct Sift<'a, 'p> {
-    scorer: &'a Scorer<'p>,
-    floors: &'a [f64],
-    packed: Vec<Packed<f32>>,
-    bands: Vec<Band>,
-}
-
-/// What a task needs room for.
-#[derive(Default)]
-struct Room {
-    products: Products<f32>,
-    ids: Vec<u64>,
-    coefficients: Vec<f64>,
-    upper: Vec<f64>,
-    lower: Vec<f64>,
-    reached: Vec<bool>,
-}
-
-impl<'a, 'p> Sift<'a, 'p> {
-    fn new(scorer: &'a Scorer<'p>, floors: &'a [f64]) -> Option<Self> {
-        let packed = scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, block.w())).collect();
-        let bands = scorer.blocks.iter().map(|block| Band::new(&block.direction, block.w()));
-        Some(Self { scorer, floors, packed, bands: bands.collect::<Option<_>>()? })
-    }
-
-    /// The rows of a part that may reach a floor; none if a number is beyond f32.
-    fn part(&self, part: &Arms<'_>, room: &mut Room) -> Option<Vec<usize>> {
-        let Room { products, ids, coefficients, upper, lower, reached } = room;
-        match part.features() {
-            Features::F32(x) => self.scorer.kernel.approximate(x, &self.packed, products),
-            Features::F64(x) => self.scorer.kernel.approximate(x, &self.packed, products),
+/// The rows of a part that may reach a floor; none if a number is beyond f32.
+fn reaching(rough: &Rough<'_, '_>, part: &Arms<'_>, floors: &[f64], room: &mut Room) -> Option<Vec<usize>> {
+    let masked = part.eligible_per_row() > 0;
+    let mut reached = vec![false; part.len()];
+    let finite = rough.bounds(part, room, |block, upper| {
+        let floor = floors[block];
+        for (row, (reached, upper)) in reached.iter_mut().zip(upper).enumerate() {
+            *reached |= *upper >= floor && (!masked || part.is_eligible(row, block));
         }
-        part.ids_into(ids);
-        upper.resize(part.len(), 0.0);
-        lower.resize(part.len(), 0.0);
-        reached.clear();
-        reached.resize(part.len(), false);
-        let masked = part.eligible_per_row() > 0;
-        for (block, scorer) in self.scorer.blocks.iter().enumerate() {
-            scorer.coefficients(ids, coefficients);
-            let intervals = Intervals {
-                times: scorer.bonus.times,
-                band: self.bands[block],
-                dots: products.dots(block),
-                widths: products.widths(block),
-                norms: products.norms(),
-                coefficients,
-                upper,
-                lower,
-            };
-            if !pulp::Arch::new().dispatch(intervals) {
-                return None;
-            }
-            let floor = self.floors[block];
-            for (row, (reached, upper)) in reached.iter_mut().zip(&*upper).enumerate() {
-                *reached |= *upper >= floor && (!masked || part.is_eligible(row, block));
-            }
-        }
-        Some((0..part.len()).filter(|&row| reached[row]).collect())
-    }
+    });
+    finite.then(|| (0..part.len()).filter(|&row| reached[row]).collect())
 }
