@@ -3,9 +3,10 @@
 import os
 import subprocess
 
-import armwise as aw
 import numpy as np
 import pytest
+
+import armwise as aw
 
 COMMAND = os.environ.get("ARMWISE_COMMAND", "")
 RULES = """

@@ -34,7 +34,12 @@ pub fn complete(config: &mut Config, table: &Table) -> Result<LeftOut, Error> {
     if !config.features.column.is_empty() {
         return Ok(Vec::new());
     }
-    let (columns, left_out) = guess(table, &config.own_columns())?;
+    // What splits customers into segments and groups may well tell who answers.
+    let splits =
+        |name: &String| config.segment.as_ref() == Some(name) || config.limits.group.iter().any(|g| g.column == *name);
+    let mut own = config.own_columns();
+    own.retain(|name| *name == config.customer || !splits(name));
+    let (columns, left_out) = guess(table, &own)?;
     config.features.column = columns;
     Ok(left_out)
 }

@@ -6,7 +6,7 @@
 //! | [`table`] | Parquet, CSV and Arrow tables, read in batches and written |
 //! | [`config`] | the rules of a campaign, in TOML |
 //! | [`recipe`] | from columns to features, fitted once and frozen |
-//! | [`file`] | the SQLite file: event log, lock, model as a replay of the log, verify |
+//! | [`mod@file`] | the SQLite file: event log, lock, model as a replay of the log, verify |
 //! | [`round`] | choosing a round from a table in parts, limits from columns |
 //! | [`learn`] | responses, corrections and bounces, each counted once; closing a round |
 //! | [`look`] | sends, results, status, and why a customer was chosen |

@@ -272,6 +272,62 @@ fn kill_nine_loses_nothing_acknowledged_and_counts_nothing_twice() {
     assert!(killed * 3 > kills, "{killed} of {kills} were killed in time");
 }
 
+/// A customer who was not chosen hears why: it rests, is held out, or may not get it.
+#[test]
+fn why_says_who_rests_is_held_out_or_is_not_eligible() {
+    let folder = Folder::new("why");
+    let flag = |i: usize| if i.is_multiple_of(4) { "no" } else { "yes" };
+    let mut text = String::from("customer,age,may_call\n");
+    (0..200).for_each(|i| writeln!(text, "C{i},{},{}", i % 37, flag(i)).unwrap());
+    folder.write("customers.csv", &text);
+    folder.write(
+        "rules.toml",
+        "customer = \"customer\"\n[limits]\nrest = 1\nhold_out = 0.2\n[[promotion]]\nname = \"call\"\nquota = 30\n\
+         eligible = \"may_call\"\n[[features.column]]\nname = \"age\"\nkind = \"numeric\"\n",
+    );
+    folder.code(0, &["init", "c.armwise", "--from", "customers.csv", "--config", "rules.toml"]);
+    let sends = |round: &str| {
+        folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+        let sent = folder.code(0, &["export", "c.armwise", "results", "--round", round]).stdout;
+        let lines: Vec<Vec<String>> = String::from_utf8(sent)
+            .unwrap()
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').map(str::to_owned).collect())
+            .collect();
+        let of = |control: &str| lines.iter().find(|line| line[4] == control).unwrap()[2].clone();
+        (of("0"), of("1"))
+    };
+    let (sent, control) = sends("1");
+    sends("2");
+    let why = |arguments: &[&str]| {
+        let output = folder.code(0, &[&["why", "c.armwise"], arguments].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(why(&[&sent]).contains("chosen, rank"));
+    assert!(why(&[&sent, "--round", "2"]).contains("rested after an earlier send"));
+    let told = why(&[&control, "--round", "1"]);
+    assert!(told.contains("hold-out") && told.contains("held out, rank"), "{told}");
+    assert!(why(&["C0", "--table", "customers.csv"]).contains("call: not eligible"));
+    folder.code(4, &["why", "c.armwise", "nobody", "--table", "customers.csv"]);
+}
+
+/// Fields may span lines and empty lines are passed over, but a line in rejects.csv is the line of an editor.
+#[test]
+fn rejected_rows_are_named_by_their_line() {
+    let folder = Folder::new("lines");
+    folder.begin(100, 5);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.write(
+        "r.csv",
+        "decision,note,reward\nr1-1,\"two\nlines\",1\n\nr1-77,,1\r\n\r\n\"r1-78\",\"a\n\nb\",0\nr1-79,,1",
+    );
+    folder.code(3, &["learn", "c.armwise", "r.csv"]);
+    let rejects = fs::read_to_string(folder.0.join("rejects.csv")).unwrap();
+    let lines: Vec<&str> = rejects.lines().skip(1).map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(lines, ["5", "7", "10"], "{rejects}");
+}
+
 /// A learner goes out of a campaign and into another one, bit for bit, and the other one's replay begins with it.
 #[test]
 fn a_saved_learner_goes_from_campaign_to_campaign() {

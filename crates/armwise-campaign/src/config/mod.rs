@@ -268,7 +268,6 @@ impl Config {
         let costs = limits.cost.is_some() || self.promotion.iter().any(|promotion| promotion.cost.is_some());
         ensure(limits.budget.is_none() || costs, "limits.budget needs a cost: of a promotion, or limits.cost")?;
         let groups = !limits.group.is_empty();
-        ensure(!(groups && limits.budget.is_some()), "limits.group and limits.budget cannot stand together yet")?;
         let bounded =
             groups || limits.budget.is_some() || self.promotion.iter().all(|promotion| promotion.quota.is_some());
         ensure(bounded, "a promotion without a quota needs limits.budget or limits.group")?;

@@ -294,9 +294,11 @@ fn begin<'a>(db: &'a mut Connection, path: &Path) -> Result<Transaction<'a>, Err
 pub(crate) fn sql(path: &Path, error: &rusqlite::Error) -> Error {
     let path = path.to_owned();
     match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            Error::Damaged { path, problem: error.to_string() }
+        Some(ErrorCode::NotADatabase) => {
+            let problem = "it is not an armwise campaign, or its first bytes are destroyed".to_owned();
+            Error::Damaged { path, problem }
         }
+        Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, problem: error.to_string() },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::Locked { path, holder: "another program that has it open with SQLite".to_owned() }
         }

@@ -172,8 +172,6 @@ fn read(campaign: &Campaign, table: &Table, kind: EventKind, options: LearnOptio
     }
     let columns = [decision, customer, promotion, round, reward];
     let wanted: Vec<String> = columns.iter().flatten().cloned().collect();
-    // The header is line 1 of a CSV; other formats have no lines, only rows.
-    let header = u64::from(table.has_header());
     let mut responses = Vec::new();
     for rows in table.batches(Some(&wanted))? {
         let rows: Rows = rows?;
@@ -184,7 +182,7 @@ fn read(campaign: &Campaign, table: &Table, kind: EventKind, options: LearnOptio
         let mut take = |place: usize, row: usize| texts[place].as_mut().and_then(|texts| texts[row].take());
         for row in 0..rows.len() {
             responses.push(Response {
-                line: rows.number(row) + header,
+                line: rows.line(row),
                 decision: take(0, row),
                 customer: take(1, row),
                 promotion: take(2, row),

@@ -6,6 +6,7 @@
 use crate::{
     Campaign, Error,
     file::{DecisionId, EventKind},
+    round::{is_held_out, resting},
     table::Table,
 };
 use armwise::{Arms, Constraint, Learner, Names, Round};
@@ -31,6 +32,8 @@ pub struct WhyPromotion {
     pub decision: Option<String>,
     /// Whether it was in the hold-out.
     pub control: bool,
+    /// Whether the customer may get it, as the table that was given says.
+    pub eligible: bool,
     /// The estimated reward.
     pub mean: f64,
     /// Its uncertainty.
@@ -54,7 +57,11 @@ pub struct Why {
     pub customer: String,
     /// The round.
     pub round: u64,
-    /// Every promotion, by falling score.
+    /// Whether the customer rested after an earlier send.
+    pub resting: bool,
+    /// Whether the customer is in the hold-out, which is never contacted.
+    pub held_out: bool,
+    /// Every promotion, by falling score; none for a customer who was not chosen, where no table was given.
     pub promotions: Vec<WhyPromotion>,
 }
 
@@ -72,9 +79,14 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     };
     let sent = campaign.sent(round.round)?;
     let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
-    let features = match (sent.iter().find(|sent| sent.customer == customer), table) {
-        (Some(sent), _) => sent.features.clone(),
-        (None, Some(table)) => features_in(campaign, table, customer)?,
+    let chosen = sent.iter().find(|sent| sent.customer == customer);
+    let resting = chosen.is_none() && resting(campaign, round.round)?.contains(customer);
+    let held_out = is_held_out(campaign.config(), customer);
+    let mut why = Why { customer: customer.to_owned(), round: round.round, resting, held_out, promotions: Vec::new() };
+    let (features, eligible) = match (chosen, table) {
+        (Some(sent), _) => (sent.features.clone(), vec![true; campaign.config().promotion.len()]),
+        (None, Some(table)) => found_in(campaign, table, customer)?,
+        (None, None) if resting || held_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
     let choose = campaign.events().iter().find(|e| e.kind == EventKind::Choose && e.round == Some(round.round));
@@ -82,7 +94,6 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let learner = campaign.learner(campaign.replay(before)?)?;
     let labels = campaign.recipe().labels();
     let names = Names::new([customer])?;
-    let mut promotions = Vec::new();
     for (block, promotion) in campaign.config().promotion.iter().enumerate() {
         let arm = explain(&learner, Round::new(round.seed, round.round), &features, &names, block)?;
         let theta = learner.posterior(block as u32)?.theta_hat().to_vec();
@@ -97,10 +108,11 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
         contributions.truncate(8);
         let own = own(&promotion.name);
         let others = sent.iter().filter(|sent| !sent.control && sent.promotion == promotion.name);
-        promotions.push(WhyPromotion {
+        why.promotions.push(WhyPromotion {
             promotion: promotion.name.clone(),
             decision: own.map(|sent| sent.id.to_string()),
             control: own.is_some_and(|sent| sent.control),
+            eligible: eligible[block],
             mean: arm.mean,
             width: arm.width,
             draw: arm.draw,
@@ -110,8 +122,8 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
             contributions,
         });
     }
-    promotions.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.promotion.cmp(&b.promotion)));
-    Ok(Why { customer: customer.to_owned(), round: round.round, promotions })
+    why.promotions.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.promotion.cmp(&b.promotion)));
+    Ok(why)
 }
 
 fn unknown(customer: &str) -> Error {
@@ -142,14 +154,16 @@ fn chosen_rounds(campaign: &Campaign, customer: &str) -> Result<Vec<u64>, Error>
     ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(|error| sql(&error))).collect()
 }
 
-fn features_in(campaign: &Campaign, table: &Table, customer: &str) -> Result<Vec<f64>, Error> {
-    let column = &campaign.config().customer;
+/// A customer's features, and for which promotions it is eligible.
+fn found_in(campaign: &Campaign, table: &Table, customer: &str) -> Result<(Vec<f64>, Vec<bool>), Error> {
+    let config = campaign.config();
     let mut columns: Vec<String> = campaign.recipe().names().map(str::to_owned).collect();
-    columns.push(column.clone());
+    columns.push(config.customer.clone());
+    columns.extend(config.promotion.iter().filter_map(|promotion| promotion.eligible.clone()));
     for rows in table.batches(Some(&columns))? {
         let rows = rows?;
         let mut place = None;
-        rows.each_text(column, |row, text| {
+        rows.each_text(&config.customer, |row, text| {
             if text == Some(customer) {
                 place = Some(row);
             }
@@ -157,7 +171,13 @@ fn features_in(campaign: &Campaign, table: &Table, customer: &str) -> Result<Vec
         })?;
         if let Some(row) = place {
             let dim = campaign.recipe().dim();
-            return Ok(campaign.recipe().apply(&rows)?.0[row * dim..(row + 1) * dim].to_vec());
+            let features = campaign.recipe().apply(&rows)?.0[row * dim..(row + 1) * dim].to_vec();
+            let flag = |column: &Option<String>| match column {
+                Some(column) => Ok(rows.flags(column)?[row]),
+                None => Ok(true),
+            };
+            let eligible = config.promotion.iter().map(|promotion| flag(&promotion.eligible));
+            return Ok((features, eligible.collect::<Result<_, Error>>()?));
         }
     }
     Err(Error::NotFound { what: "customer", name: format!("{customer:?}"), hint: format!(" in {}", table.name()) })

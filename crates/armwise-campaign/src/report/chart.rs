@@ -20,6 +20,14 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// The usual width of a letter.
+const LETTER: f64 = 7.0;
+
+/// A label that leaves room for others; the table under the chart has the whole name.
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= 20 { label.to_owned() } else { label.chars().take(19).chain(['\u{2026}']).collect() }
+}
+
 /// A round number not below `largest / ticks`.
 fn step(span: f64, ticks: f64) -> f64 {
     let raw = (span / ticks).max(1e-12);
@@ -29,7 +37,15 @@ fn step(span: f64, ticks: f64) -> f64 {
 
 /// Bars from zero, side by side.
 pub(super) fn bars(title: &str, bars: &[Bar]) -> String {
-    let (width, height, left, bottom, top) = (760.0, 260.0, 60.0, 36.0, 12.0);
+    let (width, left, top) = (760.0, 60.0, 12.0);
+    let slot = (width - left - 10.0) / bars.len().max(1) as f64;
+    let labels: Vec<String> = bars.iter().map(|bar| shortened(&bar.label)).collect();
+    let longest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64 * LETTER;
+    // Labels that do not fit side by side are slanted; where even these would touch, some are left out.
+    let slanted = longest > slot - 4.0;
+    let bottom = if slanted { 24.0 + 0.65 * longest } else { 36.0 };
+    let every = if slanted { (14.0 / slot).ceil().max(1.0) } else { 1.0 };
+    let height = 224.0 + bottom;
     let ends = bars.iter().flat_map(|bar| {
         let half = bar.half_width.unwrap_or(0.0);
         [bar.value.map(|value| value + half), bar.value.map(|value| value - half), bar.mark]
@@ -38,7 +54,6 @@ pub(super) fn bars(title: &str, bars: &[Bar]) -> String {
     let step = step(high - low, 5.0);
     let (low, high) = ((low / step).floor() * step, ((high / step).ceil() * step).max(step));
     let y = |value: f64| top + (high - value) / (high - low) * (height - top - bottom);
-    let slot = (width - left - 10.0) / bars.len().max(1) as f64;
     let mut svg = format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\"><defs><pattern id=\"open\" width=\"6\" \
          height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"3\" height=\"6\" \
@@ -84,12 +99,16 @@ pub(super) fn bars(title: &str, bars: &[Bar]) -> String {
         if let Some(mark) = bar.mark {
             let _ = write!(svg, "<circle class=\"mark\" cx=\"{middle:.1}\" cy=\"{:.1}\" r=\"4\"/>", y(mark));
         }
-        let _ = write!(
-            svg,
-            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            height - bottom + 18.0,
-            escape(&bar.label)
-        );
+        if place as f64 % every >= 1.0 {
+            continue;
+        }
+        let (y, label) = (height - bottom + 18.0, escape(&labels[place]));
+        let _ = if slanted {
+            let x = middle + 4.0;
+            write!(svg, "<text transform=\"translate({x:.1} {y:.1}) rotate(-40)\" text-anchor=\"end\">{label}</text>")
+        } else {
+            write!(svg, "<text x=\"{middle:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>")
+        };
     }
-    svg + "</svg>"
+    format!("<div class=wide>{svg}</svg></div>")
 }

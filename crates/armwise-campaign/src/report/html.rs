@@ -60,16 +60,16 @@ fn rounds(page: &mut String, report: &Report) {
         .iter()
         .map(|line| Bar {
             label: line.round.to_string(),
-            value: line.tally.mean,
-            half_width: line.tally.half_width,
+            value: line.so_far,
+            half_width: line.tally.half_width.filter(|_| line.closed),
             mark: None,
             hatched: !line.closed,
         })
         .collect();
     let _ = write!(
         page,
-        "<h2>Reward per round</h2><p>Mean reward of the sends heard from. Hatched: the response window is open, so \
-         silence does not count yet.</p>{}<table><tr><th>round{COUNTS}<th>mean reward<th>exploration",
+        "<h2>Reward per round</h2><p>Mean reward of a send that arrived. Hatched: the response window is open, and \
+         whoever has not answered so far is counted as silent.</p>{}<div class=wide><table><tr><th>round{COUNTS}<th>mean reward<th>exploration",
         bars("mean reward per round", &drawn)
     );
     for line in &report.rounds {
@@ -79,16 +79,24 @@ fn rounds(page: &mut String, report: &Report) {
             line.round,
             if line.closed { "" } else { " (open)" },
             counts(&line.tally),
-            interval(line.tally.mean, line.tally.half_width),
+            if line.closed {
+                interval(line.tally.mean, line.tally.half_width)
+            } else {
+                format!("{} so far", number(line.so_far))
+            },
             100.0 * line.exploration
         );
     }
-    *page += "</table>";
+    *page += "</table></div>";
 }
 
 fn groups(page: &mut String, title: &str, what: &str, lines: &[GroupLine]) {
     let drawn: Vec<Bar> = lines.iter().map(|line| bar(line, false)).collect();
-    let _ = write!(page, "<h2>{title}</h2>{}<table><tr><th>{what}{COUNTS}<th>mean reward", bars(title, &drawn));
+    let _ = write!(
+        page,
+        "<h2>{title}</h2>{}<div class=wide><table><tr><th>{what}{COUNTS}<th>mean reward",
+        bars(title, &drawn)
+    );
     for line in lines {
         let tally = &line.tally;
         let _ = write!(
@@ -99,7 +107,7 @@ fn groups(page: &mut String, title: &str, what: &str, lines: &[GroupLine]) {
             interval(tally.mean, tally.half_width)
         );
     }
-    *page += "</table>";
+    *page += "</table></div>";
 }
 
 fn effects(page: &mut String, report: &Report) {
@@ -109,7 +117,7 @@ fn effects(page: &mut String, report: &Report) {
         *page += "<p>Not enough rewards yet.</p>";
         return;
     }
-    *page += "<table><tr><th>promotion<th class=t>column<th class=t>change<th>effect";
+    *page += "<div class=wide><table><tr><th>promotion<th class=t>column<th class=t>change<th>effect";
     for line in &report.effects {
         let sure = if line.effect.abs() > line.half_width { " class=sure" } else { "" };
         let _ = write!(
@@ -121,7 +129,7 @@ fn effects(page: &mut String, report: &Report) {
             interval(Some(line.effect), Some(line.half_width))
         );
     }
-    *page += "</table>";
+    *page += "</table></div>";
 }
 
 fn calibration(page: &mut String, report: &Report) {
@@ -133,14 +141,14 @@ fn calibration(page: &mut String, report: &Report) {
     let _ = write!(
         page,
         "<h2>Calibration</h2><p>Sends by decile of the reward that was predicted when they were chosen. Bars: observed; \
-         dots: predicted.</p>{}<table><tr><th>decile<th>predicted<th>observed",
+         dots: predicted.</p>{}<div class=wide><table><tr><th>decile<th>predicted<th>observed",
         bars("predicted against observed by decile", &drawn)
     );
     for line in &report.calibration {
         let observed = interval(line.tally.mean, line.tally.half_width);
         let _ = write!(page, "<tr><td>{}<td>{:.4}<td>{observed}", escape(&line.name), line.predicted);
     }
-    *page += "</table>";
+    *page += "</table></div>";
 }
 
 fn uplift(page: &mut String, report: &Report) {
@@ -148,7 +156,7 @@ fn uplift(page: &mut String, report: &Report) {
         return;
     }
     *page += "<h2>Uplift over the hold-out</h2><p>The hold-out is a random share of customers who are never contacted. \
-              Compared are those of them whom the same rules would have chosen.</p><table><tr><th>promotion<th>sent\
+              Compared are those of them whom the same rules would have chosen.</p><div class=wide><table><tr><th>promotion<th>sent\
               <th>mean reward<th>held out<th>mean reward<th>uplift";
     for line in &report.uplift {
         let _ = write!(
@@ -162,5 +170,5 @@ fn uplift(page: &mut String, report: &Report) {
             interval(line.uplift, line.half_width)
         );
     }
-    *page += "</table>";
+    *page += "</table></div>";
 }

@@ -30,6 +30,8 @@ pub struct RoundLine {
     pub closed: bool,
     /// The share of sends that the estimate alone would not have chosen; 1 while nothing was known.
     pub exploration: f64,
+    /// The mean reward if whoever has not answered stays silent.
+    pub so_far: Option<f64>,
     /// What came back.
     pub tally: Tally,
 }
@@ -97,7 +99,9 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         let of_round = fates(campaign, info.round)?;
         let real = || of_round.iter().filter(|(sent, _)| !sent.control);
         let explores = real().filter(|(sent, _)| sent.greedy != Some(true)).count();
+        let ended = |fate: Fate| if fate == Fate::Pending { Fate::Silent } else { fate };
         rounds.push(RoundLine {
+            so_far: Tally::of(real().map(|(_, fate)| ended(*fate)), default).mean,
             round: info.round,
             closed: info.closed,
             exploration: explores as f64 / real().count().max(1) as f64,

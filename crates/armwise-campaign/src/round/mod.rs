@@ -16,14 +16,16 @@ pub use summary::{ChosenSummary, PromotionSummary};
 
 use crate::{
     Campaign, Error,
+    config::Config,
     file::{DecisionId, Entry, EventKind, Sent, failpoint},
     look::sends,
     recipe::Oddities,
     table::{Pending, Table},
 };
-use armwise::{ChosenArm, Greedy, Learner, Policy, Round};
+use armwise::{ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
 use customers::Customers;
 use part::Parts;
+pub(crate) use part::is_held_out;
 use sieve::Sieve;
 use std::{
     collections::{BTreeSet, HashSet},
@@ -123,7 +125,7 @@ pub fn choose(
         || (customers.finish(table, &config.customer), by_mean.map(Sieve::chosen).transpose()),
     );
     unique?;
-    let (mut decision, by_mean) = (decision?, by_mean?);
+    let (mut decision, by_mean) = (decision.map_err(|error| told(config, error))?, by_mean?);
     let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
     let chosen = std::mem::take(&mut decision.arms);
     let held_out = control.map(|control| control.arms).unwrap_or_default();
@@ -167,6 +169,24 @@ impl Choice {
     }
 }
 
+/// Quotas that cannot be met, in the campaign's words.
+fn told(config: &Config, error: armwise::Error) -> Error {
+    let armwise::Error::Infeasible(reason) = &error else { return error.into() };
+    // Among the candidates of a large table fewer are counted than there are.
+    let (reason, counted) = match reason {
+        Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
+        reason => (reason, true),
+    };
+    let Infeasible::TooFewRows { blocks, needed, places, .. } = reason else { return error.into() };
+    let names: Vec<&str> = blocks.iter().map(|&block| config.promotion[block].name.as_str()).collect();
+    let names = names.join(", ");
+    let can = if counted { format!("only {places} can be made") } else { "fewer can be made".to_owned() };
+    Error::Usage(format!(
+        "the quotas cannot be met: {names} need {needed} sends, but with who is eligible and the limits {can}; lower the \
+         quotas, write them as {{ max = ... }}, or set limits.on_infeasible = \"fill\""
+    ))
+}
+
 fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Error> {
     let last = campaign.next_round() - 1;
     let t = options.round.unwrap_or(last + 1);
@@ -183,7 +203,7 @@ fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Erro
 }
 
 /// The customers who rest in round `t`.
-fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
+pub(crate) fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
     let rest = campaign.config().limits.rest;
     let rounds = campaign.rounds();
     let recent = rounds.range(t.saturating_sub(rest)..t).map(|(&round, _)| round);

@@ -4,7 +4,7 @@
 //! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
 //! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like.
 
-use crate::{Error, file::Setup, recipe::Oddities, table::Rows};
+use crate::{Error, config::Config, file::Setup, recipe::Oddities, table::Rows};
 use armwise::{Arms, Column, Draws, Names, Round, Stream, id_of};
 use std::{
     collections::HashSet,
@@ -13,6 +13,16 @@ use std::{
 
 /// What draws the hold-out: of the campaign's seed and the customer's id alone, the same in every round.
 const HOLD_OUT: Stream = Stream(256);
+
+fn hold_out_draws(config: &Config) -> Draws {
+    Round::new(config.seed, 0).draws(0, HOLD_OUT)
+}
+
+/// Whether a customer is in the hold-out.
+pub(crate) fn is_held_out(config: &Config, customer: &str) -> bool {
+    let share = config.limits.hold_out;
+    share > 0.0 && hold_out_draws(config).uniform(id_of(customer)) < share
+}
 
 /// Reads rows into parts.
 pub(super) struct Parts<'a> {
@@ -54,8 +64,7 @@ pub(super) struct Prepared {
 
 impl<'a> Parts<'a> {
     pub(super) fn new(setup: &'a Setup, resting: HashSet<String>) -> Self {
-        let draws = Round::new(setup.config.seed, 0).draws(0, HOLD_OUT);
-        Self { setup, resting, draws, used: Mutex::default() }
+        Self { setup, resting, draws: hold_out_draws(&setup.config), used: Mutex::default() }
     }
 
     /// Takes back what a part was made of.

@@ -4,9 +4,9 @@
 //! quote that never closes swallows the rest of the file), and here a wrong row costs money. An empty field is a
 //! missing value.
 
-use super::BATCH;
+use super::{BATCH, values::LINE};
 use crate::Error;
-use arrow_array::{ArrayRef, RecordBatch, builder::StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array, builder::StringBuilder};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use flate2::read::MultiGzDecoder;
 use std::{
@@ -25,6 +25,9 @@ pub(crate) struct CsvReader {
     kept: Vec<usize>,
     /// Data rows read so far.
     row: u64,
+    /// Lines read so far, and the one in which the record begins: quoted fields may span lines, empty lines do not count.
+    lines: u64,
+    begins: u64,
     /// Bytes of the record, and where its fields end.
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -50,7 +53,18 @@ impl CsvReader {
             Box::new(input)
         };
         let (table, bytes, ends) = (table.to_owned(), Vec::new(), Vec::new());
-        let mut reader = Self { table, input, names: Vec::new(), kept: Vec::new(), row: 0, bytes, ends, failed: false };
+        let mut reader = Self {
+            table,
+            input,
+            names: Vec::new(),
+            kept: Vec::new(),
+            row: 0,
+            lines: 0,
+            begins: 1,
+            bytes,
+            ends,
+            failed: false,
+        };
         if !reader.record()? {
             return Err(Error::table(&reader.table, "the file is empty; a header with column names is needed"));
         }
@@ -91,6 +105,7 @@ impl CsvReader {
     fn record(&mut self) -> Result<bool, Error> {
         self.bytes.clear();
         self.ends.clear();
+        self.begins = self.lines + 1;
         let mut state = State::FieldStart;
         let mut start = 0;
         loop {
@@ -120,7 +135,10 @@ impl CsvReader {
                         self.bytes.push(b'"');
                         state = State::Quoted;
                     }
-                    (State::Quoted, byte) => self.bytes.push(byte),
+                    (State::Quoted, byte) => {
+                        self.lines += u64::from(byte == b'\n');
+                        self.bytes.push(byte);
+                    }
                     (_, b',') => {
                         self.ends.push(self.bytes.len());
                         start = self.bytes.len();
@@ -130,8 +148,11 @@ impl CsvReader {
                         if self.ends.is_empty() && self.bytes.is_empty() =>
                     {
                         state = State::FieldStart;
+                        self.lines += 1;
+                        self.begins = self.lines + 1;
                     }
                     (_, b'\n') => {
+                        self.lines += 1;
                         ended = true;
                         break;
                     }
@@ -189,8 +210,8 @@ impl CsvReader {
 
     fn batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         let mut builders: Vec<StringBuilder> = self.kept.iter().map(|_| StringBuilder::new()).collect();
-        let mut rows = 0;
-        while rows < BATCH && self.record()? {
+        let mut lines = Vec::new();
+        while lines.len() < BATCH && self.record()? {
             let start = |place: usize| if place == 0 { 0 } else { self.ends[place - 1] };
             for (builder, &place) in builders.iter_mut().zip(&self.kept) {
                 match std::str::from_utf8(&self.bytes[start(place)..self.ends[place]]) {
@@ -200,13 +221,16 @@ impl CsvReader {
                 }
             }
             self.row += 1;
-            rows += 1;
+            lines.push(self.begins);
         }
-        if rows == 0 {
+        if lines.is_empty() {
             return Ok(None);
         }
-        let columns: Vec<ArrayRef> = builders.into_iter().map(|mut b| Arc::new(b.finish()) as ArrayRef).collect();
-        let batch = RecordBatch::try_new(self.schema(), columns);
+        let mut columns: Vec<ArrayRef> = builders.into_iter().map(|mut b| Arc::new(b.finish()) as ArrayRef).collect();
+        columns.push(Arc::new(UInt64Array::from(lines)));
+        let line = Arc::new(Field::new(LINE, DataType::UInt64, false));
+        let fields = self.schema().fields().iter().cloned().chain([line]).collect::<Vec<_>>();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
         batch.map(Some).map_err(|error| Error::table(&self.table, error.to_string()))
     }
 }

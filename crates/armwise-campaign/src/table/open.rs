@@ -100,12 +100,6 @@ impl Table {
         &self.name
     }
 
-    /// Whether its first line holds the columns' names.
-    #[must_use]
-    pub fn has_header(&self) -> bool {
-        self.format == Format::Csv
-    }
-
     /// The columns in their order.
     ///
     /// # Errors

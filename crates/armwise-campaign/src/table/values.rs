@@ -15,6 +15,9 @@ use arrow_array::{
 use arrow_schema::DataType;
 use std::{fmt::Write, sync::Arc};
 
+/// The column in which a reader of text says where each row begins; no text can name it.
+pub(super) const LINE: &str = "\0line";
+
 /// What a column can be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
@@ -69,6 +72,13 @@ impl Rows {
     #[must_use]
     pub fn number(&self, row: usize) -> u64 {
         self.first + row as u64
+    }
+
+    /// The line of a text file in which a row begins, from 1; the number of the row where there are no lines.
+    #[must_use]
+    pub fn line(&self, row: usize) -> u64 {
+        let lines = self.batch.column_by_name(LINE).and_then(|lines| lines.as_primitive_opt::<UInt64Type>());
+        lines.map_or(self.number(row), |lines| lines.value(row))
     }
 
     /// What messages call the table.

@@ -13,7 +13,7 @@ use armwise_campaign::{
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Campaign, TableArguments, print, text};
+use super::{Campaign, TableArguments, print, say, text};
 
 /// Arguments of `choose`.
 #[derive(Args)]
@@ -78,6 +78,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
     if arguments.campaign.json {
         print(true, &summary, String::new);
     }
-    eprint!("{}", text::chosen(&summary, arguments.dry_run));
+    say(&text::chosen(&summary, arguments.dry_run));
     Ok(0)
 }

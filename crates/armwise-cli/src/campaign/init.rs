@@ -108,6 +108,9 @@ fn write_rules(arguments: &Arguments, table: &Table) -> Result<(Config, PathBuf)
 }
 
 fn storage(path: &std::path::Path, error: &std::io::Error) -> Error {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+        return Error::NotFound { what: "the folder", name: folder.display().to_string(), hint: String::new() };
+    }
     if error.kind() == std::io::ErrorKind::NotFound {
         return Error::NotFound { what: "the file", name: path.display().to_string(), hint: String::new() };
     }

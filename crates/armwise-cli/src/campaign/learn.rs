@@ -12,7 +12,7 @@ use armwise_campaign::{
 };
 use clap::Args;
 
-use super::{Campaign, SOME_REJECTED, TableArguments, print, text};
+use super::{Campaign, SOME_REJECTED, TableArguments, print, say, text};
 
 /// Arguments of `learn`, `correct` and `undelivered`.
 #[derive(Args)]
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Error> {
     if arguments.campaign.json {
         print(true, &learned, String::new);
     }
-    eprint!("{}", text::learned(&learned));
+    say(&text::learned(&learned));
     Ok(if learned.rejected > 0 { SOME_REJECTED } else { 0 })
 }
 

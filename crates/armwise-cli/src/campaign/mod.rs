@@ -9,7 +9,7 @@ mod learn;
 mod look;
 mod text;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use armwise_campaign::{
     Error,
@@ -110,7 +110,7 @@ pub(crate) fn run(command: &Command) -> ExitCode {
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error}");
+            say(&format!("error: {error}\n"));
             ExitCode::from(error.exit_code())
         }
     }
@@ -118,9 +118,12 @@ pub(crate) fn run(command: &Command) -> ExitCode {
 
 /// Prints a value as JSON on stdout, or `text` where people read: on stdout if it is what was asked for.
 fn print(json: bool, value: &impl Serialize, text: impl FnOnce() -> String) {
-    if json {
-        println!("{}", serde_json::to_string(value).unwrap_or_default());
-    } else {
-        print!("{}", text());
-    }
+    let text = if json { serde_json::to_string(value).unwrap_or_default() + "\n" } else { text() };
+    // Whoever reads may have seen enough.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Says something on stderr, where nobody may be listening any more.
+fn say(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }

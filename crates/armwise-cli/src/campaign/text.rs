@@ -106,10 +106,20 @@ pub(super) fn status(status: &Status) -> String {
 
 pub(super) fn why(why: &Why) -> String {
     let mut text = format!("customer {}, round {}\n", why.customer, why.round);
+    if why.resting {
+        text += "not chosen: the customer rested after an earlier send\n";
+    }
+    if why.held_out {
+        text += "the customer is in the hold-out, which is never contacted\n";
+    }
+    if why.promotions.is_empty() {
+        text += "give --table for the numbers it would have had\n";
+    }
     for line in &why.promotions {
         let place = match (&line.decision, line.rank, line.control) {
             (Some(decision), Some(rank), false) => format!("chosen, rank {rank}, decision {decision}"),
             (Some(decision), Some(rank), true) => format!("held out, rank {rank}, decision {decision}"),
+            _ if !line.eligible => "not eligible".to_owned(),
             _ => "not chosen".to_owned(),
         };
         let draw = line.draw.map_or("none".to_owned(), |draw| format!("{draw:.4}"));
