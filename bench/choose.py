@@ -11,6 +11,7 @@ rounds differ, of means over 20 rounds of choosing and learning.
     bench/choose.py --quick    two small cases, under a minute, no packages; says only that it works
 """
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -276,11 +277,13 @@ def packages_case(ours, folder, seconds):
     with threadpool_limits(1):
         problem.load(ours, folder, algorithm_of("arm-wise-ts"), 1, "f64")
 
-        def ours_round(t):
-            chosen = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
+        later = itertools.count(2)  # every round is learned from once
+
+        def ours_round():
+            chosen = ours.ask(choose={"t": next(later), "constraint": {"kind": "top-k", "k": k}})
             return chosen["seconds"] + ours.ask(learn={"rewards": rewards})["seconds"]
 
-        rounds = lambda t, count: [ours_round(t + run) for run in range(count)]
+        rounds = lambda t, count: [ours_round() for _ in range(count)]
         for name, (make, bar) in peers.PEERS.items():
             peer = make(problem.x, k)
             times = interleave({"ours": rounds, name: timed_runs(peer)}, seconds)
