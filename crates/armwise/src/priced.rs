@@ -68,7 +68,9 @@ fn upper_bounds(scorer: &Scorer<'_>, arms: &Arms<'_>) -> Option<Vec<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, C2ucb, Model, Observation, Round, Stream};
+    use crate::{
+        Algorithm, C2ucb, Learner, Model, Observation, Oracle, Round, Scores, Stream, Ties, oracle::looked_at,
+    };
 
     /// On ordinary features few pairs are kept beyond the quotas; otherwise the tests of exactness would be idle.
     #[test]
@@ -104,5 +106,42 @@ mod tests {
         let missed = (0..N * BLOCKS)
             .find(|&place| all[place] >= promising.floors[place % BLOCKS] && !kept(place / BLOCKS, place % BLOCKS));
         assert_eq!(missed, None, "a pair above its floor was left out");
+    }
+
+    /// The rows that are looked at first have the largest scores, so the floors come out too high: the prices do not
+    /// prove the answer, and the choice is that of all scores all the same.
+    #[test]
+    fn a_sample_that_misleads_is_found_out() {
+        const N: usize = 6_400;
+        const D: usize = 20;
+        const BLOCKS: usize = 3;
+        let draws = Round::new(2, 1).draws(0, Stream(300));
+        let mut x: Vec<f64> = (0..(N * D) as u64).map(|id| 0.01 * draws.normal(id)).collect();
+        looked_at(N).into_iter().for_each(|row| x[row * D..(row + 1) * D].iter_mut().for_each(|x| *x *= 100.0));
+        let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() });
+        let mut model = Model::new(D, BLOCKS).expect("shape");
+        for place in 0..300 {
+            let x: Vec<f64> = (0..D as u64).map(|id| draws.normal(1 << 40 | place << 8 | id)).collect();
+            let (block, reward) = ((place % 3) as u32, x[place as usize % 3]);
+            model.observe(&Observation { t: 1, block, x: &x, reward }).expect("finite");
+        }
+        let learner = Learner::with_model(algorithm, model).expect("valid");
+        let posteriors: Vec<_> = (0..BLOCKS as u32).map(|block| learner.posterior(block).expect("factors")).collect();
+        let (arms, round) = (Arms::new(&x, D).expect("rows"), Round::new(1, 2));
+        let scorer = Scorer::new(&algorithm, &posteriors, round).expect("direction");
+        let quotas = Assignment::new(vec![100; BLOCKS]);
+        let all = scorer.score(&arms).expect("finite");
+        let all = Scores::new(&all, BLOCKS, arms, Ties::ById, round).expect("shape");
+        let best = quotas.argmax(&all).expect("feasible");
+        let (promising, scores) = shortlist(&scorer, &arms, &quotas).expect("arms").expect("worthwhile");
+        assert!(!promising.is_proven_by(&best.prices), "the floors are too high");
+        let kept = arms.gather(&promising.rows);
+        let kept = Scores::new(&scores, BLOCKS, kept.arms().expect("rows"), Ties::ById, round).expect("shape");
+        let proven = quotas.argmax(&kept).is_ok_and(|found| promising.is_proven_by(&found.prices));
+        assert!(!proven, "what was kept proves nothing");
+        let decision = learner.choose(round, &arms, &quotas).expect("feasible");
+        let chosen: Vec<(u64, u32)> = decision.arms.iter().map(|arm| (arm.id, arm.block)).collect();
+        assert_eq!(chosen, best.arms.iter().map(|arm| (arm.row as u64, arm.block as u32)).collect::<Vec<_>>());
+        assert_eq!(decision.prices, best.prices);
     }
 }

@@ -15,6 +15,8 @@ mod scores;
 mod top_k;
 
 pub(crate) use assignment::Promising;
+#[cfg(test)]
+pub(crate) use assignment::looked_at;
 pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
 pub use budget::Budget;
 pub use explicit::{Explicit, Member};

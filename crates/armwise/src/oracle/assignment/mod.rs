@@ -18,6 +18,8 @@ mod separate;
 mod solve;
 mod ties;
 
+#[cfg(test)]
+pub(crate) use filter::looked_at;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
 use super::{Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection};
