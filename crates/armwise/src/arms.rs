@@ -234,7 +234,9 @@ impl<'a> Arms<'a> {
     /// Copies of some rows, without their columns.
     pub(crate) fn gather(&self, rows: &[usize]) -> Gathered {
         fn pick<T: Copy>(all: &[T], per_row: usize, rows: &[usize]) -> Vec<T> {
-            rows.iter().flat_map(|row| &all[row * per_row..(row + 1) * per_row]).copied().collect()
+            let mut picked = Vec::with_capacity(rows.len() * per_row);
+            rows.iter().for_each(|row| picked.extend_from_slice(&all[row * per_row..(row + 1) * per_row]));
+            picked
         }
         Gathered {
             features: match self.features {

@@ -38,6 +38,7 @@ mod saved;
 mod scan;
 mod scoring;
 mod sift;
+mod span;
 pub mod theory;
 
 pub use arms::{Arms, Column, Features};

@@ -9,12 +9,14 @@ use crate::{
     error::positive,
     kernel,
     model::{Block, triangle},
+    span::Span,
 };
 use faer::{
     Mat, Par, Spec,
     dyn_stack::{MemBuffer, MemStack},
     linalg::{cholesky::llt::factor, triangular_inverse, triangular_solve},
 };
+use std::sync::OnceLock;
 
 /// The posterior N(theta_hat, v^2 V^-1) of a block.
 ///
@@ -31,6 +33,17 @@ pub struct Posterior {
     v: Vec<f64>,
     log_det: f64,
     count: u64,
+    span: Found,
+}
+
+/// The span, found when it is first asked for; it follows from the rest, so it is not compared.
+#[derive(Debug, Clone, Default)]
+struct Found(OnceLock<Span>);
+
+impl PartialEq for Found {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Posterior {
@@ -55,7 +68,14 @@ impl Posterior {
         triangular_inverse::invert_lower_triangular(inverse.as_mut(), l.as_ref(), par);
         let w = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| inverse[at]).collect();
         let log_det = 2.0 * (0..d).map(|i| libm::log(l[(i, i)])).sum::<f64>();
-        Ok(Self { theta_hat: theta.col_as_slice(0).to_vec(), w, v, log_det, count: block.count })
+        Ok(Self {
+            theta_hat: theta.col_as_slice(0).to_vec(),
+            w,
+            v,
+            log_det,
+            count: block.count,
+            span: Found::default(),
+        })
     }
 
     /// The dimension d.
@@ -92,6 +112,11 @@ impl Posterior {
     #[must_use]
     pub fn log_det(&self) -> f64 {
         self.log_det
+    }
+
+    /// What is known of the widths of all arms.
+    pub(crate) fn span(&self) -> &Span {
+        self.span.0.get_or_init(|| Span::new(self))
     }
 
     /// The estimated reward theta_hat' x.

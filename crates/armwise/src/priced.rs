@@ -1,8 +1,8 @@
 //! A first look in f32 for quotas per promotion: only pairs that can reach the price of their promotion are scored in
 //! f64.
 //!
-//! The decision to know: the answer is exact. The first look gives bounds that no score exceeds; floors for them come
-//! from a sample. Without the pairs below the floors the solver finds prices, and where these are no lower than the
+//! The decision to know: the answer is exact. The first look gives intervals that hold the scores; floors for their upper
+//! ends come from the lower ends of a sample. Without the pairs below the floors the solver finds prices, and where these are no lower than the
 //! floors they prove that the pairs left out are in no best super arm, and the prices are those of all pairs. Where
 //! they are not, all pairs are scored.
 
@@ -10,7 +10,7 @@ use crate::{
     Arms, Assignment, Error,
     oracle::Promising,
     rough::{Room, Rough},
-    scan::{FEW, is_worthwhile},
+    scan::{FEW, glance, is_worthwhile},
     scoring::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
@@ -26,11 +26,14 @@ pub(crate) fn shortlist(
     if blocks == 1 || !is_worthwhile(scorer, arms) || scorer.check(arms).is_err() {
         return Ok(None);
     }
-    let promising = upper_bounds(scorer, arms).and_then(|upper| assignment.promising(&upper, blocks));
-    let Some(promising) = promising else { return Ok(None) };
-    if promising.of_block.iter().map(Vec::len).sum::<usize>() * FEW > arms.len() * blocks {
-        return Ok(None);
-    }
+    let few =
+        |promising: &Promising| promising.of_block.iter().map(Vec::len).sum::<usize>() * FEW <= arms.len() * blocks;
+    let promising = |rough: Rough<'_, '_>| {
+        let (upper, lower) = intervals(&rough, arms)?;
+        assignment.promising(&upper, &lower, blocks).filter(few)
+    };
+    let glanced = glance(scorer, arms).and_then(promising);
+    let Some(promising) = glanced.or_else(|| promising(Rough::new(scorer)?)) else { return Ok(None) };
     let mut scores = vec![f64::NEG_INFINITY; promising.rows.len() * blocks];
     for (block, places) in promising.of_block.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
         let rows: Vec<usize> = places.iter().map(|&place| promising.rows[place]).collect();
@@ -40,29 +43,24 @@ pub(crate) fn shortlist(
     Ok(Some((promising, scores)))
 }
 
-/// Bounds that the scores do not exceed, row-major, -infinity where an arm is not eligible; none where f32 cannot tell.
-fn upper_bounds(scorer: &Scorer<'_>, arms: &Arms<'_>) -> Option<Vec<f64>> {
-    let (blocks, rows_per_task) = (scorer.blocks.len(), rows_per_task(scorer.kernel));
-    let rough = Rough::new(scorer)?;
-    let mut bounds = vec![0.0; arms.len() * blocks];
-    let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
-        let part = arms.slice(task * rows_per_task..task * rows_per_task + out.len() / blocks);
-        rough.bounds(&part, room, |block, upper| {
-            out[block..].iter_mut().step_by(blocks).zip(upper).for_each(|(out, upper)| *out = *upper);
+/// The ends of intervals that hold the scores, upper and lower, row-major, -infinity where an arm is not eligible; none
+/// where f32 cannot tell.
+fn intervals(rough: &Rough<'_, '_>, arms: &Arms<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
+    let (blocks, rows_per_task) = (rough.scorer.blocks.len(), rows_per_task(rough.scorer.kernel));
+    let mut ends = (vec![0.0; arms.len() * blocks], vec![0.0; arms.len() * blocks]);
+    let task = |room: &mut Room, (task, (uppers, lowers)): (usize, (&mut [f64], &mut [f64]))| {
+        let part = arms.slice(task * rows_per_task..task * rows_per_task + uppers.len() / blocks);
+        rough.bounds(&part, room, |block, upper, lower| {
+            let masked = |row: usize, end: f64| if part.is_eligible(row, block) { end } else { f64::NEG_INFINITY };
+            for (ends, of_block) in [(&mut *uppers, upper), (&mut *lowers, lower)] {
+                let places = ends[block..].iter_mut().step_by(blocks).zip(of_block).enumerate();
+                places.for_each(|(row, (to, end))| *to = masked(row, *end));
+            }
         })
     };
-    let tasks = bounds.par_chunks_mut(rows_per_task * blocks).enumerate();
-    if !tasks.map_init(Room::default, task).all(|finite| finite) {
-        return None;
-    }
-    if arms.eligible_per_row() > 0 {
-        for (place, bound) in bounds.iter_mut().enumerate() {
-            if !arms.is_eligible(place / blocks, place % blocks) {
-                *bound = f64::NEG_INFINITY;
-            }
-        }
-    }
-    Some(bounds)
+    let size = rows_per_task * blocks;
+    let tasks = ends.0.par_chunks_mut(size).zip(ends.1.par_chunks_mut(size)).enumerate();
+    tasks.map_init(Room::default, task).all(|finite| finite).then_some(ends)
 }
 
 #[cfg(test)]

@@ -112,20 +112,28 @@ impl<'p> Scorer<'p> {
         let mut all = Vec::with_capacity(picks.len());
         let mut products = Products::default();
         for run in picks.chunk_by(|a, b| a.block == b.block) {
-            let BlockScorer { posterior, direction, bonus, draws } = &self.blocks[run[0].block];
-            let packed =
-                [self.kernel.pack(posterior.theta_hat(), Some(posterior.factor())), self.kernel.pack(direction, None)];
+            let block = run[0].block;
+            let BlockScorer { posterior, direction, bonus, draws } = &self.blocks[block];
             let rows = all.len()..all.len() + run.len();
-            self.kernel.products(&features[rows.start * self.dim..rows.end * self.dim], &packed, &mut products);
+            let features = &features[rows.start * self.dim..rows.end * self.dim];
+            // Where the direction is theta_hat and widths count, the scores' own products say it all.
+            let along = self.packed[block].has_width && direction == posterior.theta_hat();
+            if along {
+                self.kernel.products(features, &self.packed[block..=block], &mut products);
+            } else {
+                let kernel = self.kernel;
+                let mean = kernel.pack(posterior.theta_hat(), Some(posterior.factor()));
+                kernel.products(features, &[mean, kernel.pack(direction, None)], &mut products);
+            }
             let mut own = vec![0.0; run.len()];
             bonus.draw.fill(draws, &ids[rows], &mut own);
             let mut coefficients = own.clone();
             bonus.coefficients(&mut coefficients);
             for place in 0..run.len() {
-                let width = products.widths(0)[place];
-                let score = products.dots(1)[place] + bonus.times.of(coefficients[place], width);
+                let (mean, width) = (products.dots(0)[place], products.widths(0)[place]);
+                let score = products.dots(usize::from(!along))[place] + bonus.times.of(coefficients[place], width);
                 let draw = (bonus.draw != Draw::None).then_some(own[place]);
-                all.push(Explanation { mean: products.dots(0)[place], width, draw, score });
+                all.push(Explanation { mean, width, draw, score });
             }
         }
         all

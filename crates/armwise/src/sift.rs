@@ -1,15 +1,17 @@
 //! Leaving out rows that do not reach given floors, before they are scored in f64.
 //!
-//! The decision to know: the first look is in f32 with the intervals of [`scan`](crate::scan), so a row is left out
+//! The decision to know: the first look is in f32 with the intervals of [`rough`](crate::rough), so a row is left out
 //! only where its f64 scores are certain to be below the floors; a few rows that miss a floor by less than the
 //! interval may stay.
 
 use crate::{
     Arms, Error, Learner, Policy, Round,
     rough::{Room, Rough},
+    scan::glance,
     scoring::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 impl<P: Policy> Learner<P> {
     /// Rows that matter to someone who knows a floor for the scores of each block, ascending: all rows that reach the
@@ -39,11 +41,27 @@ impl<P: Policy> Learner<P> {
             return Err(Error::Dimension { what: "floors", expected: posteriors.len(), found: floors.len() });
         }
         if let Some(rough) = Rough::new(&scorer) {
+            let glance = glance(&scorer, arms);
+            // Set where the means alone leave most rows in.
+            let dull = AtomicBool::new(false);
             let rows_per_task = 2 * rows_per_task(scorer.kernel);
             let task = |room: &mut Room, task: usize| {
                 let first = task * rows_per_task;
                 let part = arms.slice(first..arms.len().min(first + rows_per_task));
-                let mut rows = reaching(&rough, &part, floors, room)?;
+                let mut rows = match glance.as_ref().filter(|_| !dull.load(Relaxed)) {
+                    None => reaching(&rough, &part, floors, room)?,
+                    Some(glance) => {
+                        let glanced = reaching(glance, &part, floors, room)?;
+                        if 2 * glanced.len() > part.len() {
+                            dull.store(true, Relaxed);
+                        }
+                        if glanced.is_empty() {
+                            return Some(glanced);
+                        }
+                        let rows = reaching(&rough, &part.gather(&glanced).arms().ok()?, floors, room)?;
+                        rows.into_iter().map(|row| glanced[row]).collect()
+                    }
+                };
                 rows.iter_mut().for_each(|row| *row += first);
                 Some(rows)
             };
@@ -65,7 +83,7 @@ impl<P: Policy> Learner<P> {
 fn reaching(rough: &Rough<'_, '_>, part: &Arms<'_>, floors: &[f64], room: &mut Room) -> Option<Vec<usize>> {
     let masked = part.eligible_per_row() > 0;
     let mut reached = vec![false; part.len()];
-    let finite = rough.bounds(part, room, |block, upper| {
+    let finite = rough.bounds(part, room, |block, upper, _| {
         let floor = floors[block];
         for (row, (reached, upper)) in reached.iter_mut().zip(upper).enumerate() {
             *reached |= *upper >= floor && (!masked || part.is_eligible(row, block));

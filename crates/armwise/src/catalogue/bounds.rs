@@ -1,11 +1,11 @@
 //! Upper bounds of scores from what earlier rounds left behind.
 //!
 //! The decision to know: a bound holds for the score as the f64 path computes it, rounding included; the derivations are in
-//! [`seen`](super::seen) for widths and in [`scan`](crate::scan) for products.
+//! [`span`](crate::span) and [`seen`](super::seen) for widths and in [`rough`](crate::rough) for products.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-use crate::scan::Band;
+use crate::rough::{Band, NORM};
 
 /// An f32 that is no smaller: the first term covers the rounding of a number of ordinary size, the second that of a tiny
 /// one.
@@ -22,8 +22,9 @@ pub(super) struct Bounds {
     pub(super) band: Band,
     /// What an old width may have grown by.
     pub(super) stretch: f64,
-    pub(super) w: f64,
-    /// A width is at least so much of the norm.
+    /// A width is at most so much of the norm,
+    pub(super) most: f64,
+    /// and at least so much.
     pub(super) least: f64,
     /// What a norm may have lost below the range of f32.
     pub(super) tiny: f64,
@@ -44,18 +45,16 @@ impl pulp::NullaryFnOnce for Uppers<'_> {
 
     #[inline(always)]
     fn call(self) -> bool {
-        /// The norm in f32 is at most half a percent off, for any dimension that has a band.
-        const NORM: f64 = 1.006;
         let n = self.out.len();
         let (dots, norms, widths) = (&self.dots[..n], &self.norms[..n], &self.widths[..n]);
         let (coefficients, out) = (&self.coefficients[..n], &mut self.out[..n]);
-        let Bounds { band, stretch, w, least, tiny } = *self.bounds;
+        let Bounds { band, stretch, most, least, tiny } = *self.bounds;
         let mut finite = true;
         for row in 0..n {
             let (dot, norm, g) = (f64::from(dots[row]), f64::from(norms[row]), coefficients[row]);
             let norm_above = norm * NORM + tiny;
-            let most = (f64::from(widths[row]) * stretch).min(w * norm_above);
-            let bonus = if g > 0.0 { g * most } else { g * (least * (norm / NORM - tiny)).max(0.0) };
+            let widest = (f64::from(widths[row]) * stretch).min(most * norm_above);
+            let bonus = if g > 0.0 { g * widest } else { g * (least * (norm / NORM - tiny)).max(0.0) };
             let upper = dot + bonus + band.of_dot(norm_above) + 1e-12 * (dot.abs() + bonus.abs());
             out[row] = rounded_up(upper);
             finite &= upper.abs() < f64::from(f32::MAX);

@@ -6,12 +6,13 @@
 use super::{
     Catalogue,
     bounds::{Bounds, Uppers, rounded_up},
-    seen::{Part, Seen, Size},
+    seen::{Part, Seen},
 };
 use crate::{
     Arms, Features,
     kernel::Products,
-    scan::{Band, Interval, Kept},
+    rough::Band,
+    scan::{Interval, Kept},
     scoring::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
@@ -30,15 +31,8 @@ struct Room {
 
 impl Catalogue {
     /// Visits arms in the order of falling upper bounds, as long as they can matter; `None` if these are too many.
-    pub(super) fn lazy(
-        &self,
-        scorer: &Scorer<'_>,
-        arms: &Arms<'_>,
-        k: usize,
-        size: &Size,
-        seen: &mut Seen,
-    ) -> Option<Vec<usize>> {
-        self.uppers(scorer, arms, size, seen)?;
+    pub(super) fn lazy(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, seen: &mut Seen) -> Option<Vec<usize>> {
+        self.uppers(scorer, arms, seen)?;
         let uppers = &seen.uppers;
         // The 2k best by upper bound come first: they make the bar that the others must reach.
         let mut front = Kept::new(2 * k);
@@ -55,7 +49,7 @@ impl Catalogue {
         if visited > most {
             return None;
         }
-        self.visit(scorer, arms, &front.arms, size, seen, &mut best);
+        self.visit(scorer, arms, &front.arms, seen, &mut best);
         let mut rest = Vec::new();
         for (place, &upper) in uppers.iter().enumerate() {
             let upper = f64::from(upper);
@@ -73,7 +67,7 @@ impl Catalogue {
                 rest.select_nth_unstable_by(next, |a, b| b.upper.total_cmp(&a.upper));
             }
             let batch: Vec<Interval> = rest.drain(..next).collect();
-            self.visit(scorer, arms, &batch, size, seen, &mut best);
+            self.visit(scorer, arms, &batch, seen, &mut best);
             rest.retain(|arm| arm.upper >= best.bar);
         }
         if best.arms.len() < k {
@@ -86,14 +80,14 @@ impl Catalogue {
 
     /// Upper bounds of all scores, -infinity where an arm is not eligible; `None` if a number is not finite. Products with
     /// another direction are found again.
-    fn uppers(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, size: &Size, seen: &mut Seen) -> Option<()> {
+    fn uppers(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, seen: &mut Seen) -> Option<()> {
         let block = &scorer.blocks[0];
-        let largest = (2.0 * block.posterior.v().iter().map(|v| v * v).sum::<f64>()).sqrt();
+        let span = block.posterior.span();
         let bounds = Bounds {
             band: Band::new(&block.direction, None)?,
-            stretch: seen.slack * (1.0 + size.eta),
-            w: size.w * (1.0 + 2.0 * size.eta),
-            least: (1.0 - size.eta - 1e-6) / largest.sqrt(),
+            stretch: seen.slack * (1.0 + span.eta),
+            most: span.most,
+            least: span.least,
             tiny: self.dim as f64 / (1_u64 << 60) as f64,
         };
         let turned = (seen.direction != block.direction).then(|| [self.kernel.pack_single(&block.direction, None)]);
@@ -110,7 +104,12 @@ impl Catalogue {
             let Part { widths, dots, norms } = &mut *memory;
             if let Some(packed) = &turned {
                 self.kernel.approximate_panels(&panels[rows.start * self.dim..], rows.len(), packed, products);
-                dots.copy_from_slice(products.dots(0));
+                products.dots(0).clone_into(dots);
+                if norms.is_empty() {
+                    // Nothing is known of these arms yet.
+                    products.norms().clone_into(norms);
+                    widths.resize(rows.len(), f32::INFINITY);
+                }
             }
             part.ids_into(ids);
             block.coefficients(ids, coefficients);
@@ -128,16 +127,9 @@ impl Catalogue {
     }
 
     /// Scores arms in f64, to the bits of all others, and remembers their widths.
-    fn visit(
-        &self,
-        scorer: &Scorer<'_>,
-        arms: &Arms<'_>,
-        batch: &[Interval],
-        size: &Size,
-        seen: &Seen,
-        best: &mut Kept,
-    ) {
+    fn visit(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, batch: &[Interval], seen: &Seen, best: &mut Kept) {
         let (block, rows_per_task) = (&scorer.blocks[0], rows_per_task(self.kernel));
+        let eta = block.posterior.span().eta;
         let score = |batch: &[Interval]| -> Vec<Interval> {
             let rows: Vec<usize> = batch.iter().map(|arm| arm.place).collect();
             let gathered = arms.gather(&rows);
@@ -151,7 +143,7 @@ impl Catalogue {
             let arm = |(place, &row): (usize, &usize)| {
                 let width = products.widths(0)[place];
                 let score = products.dots(0)[place] + block.bonus.times.of(coefficients[place], width);
-                let above = rounded_up(width * (1.0 + 2.0 * size.eta) / seen.slack * (1.0 + 1e-12));
+                let above = rounded_up(width * (1.0 + 2.0 * eta) / seen.slack * (1.0 + 1e-12));
                 seen.memory.part(row / rows_per_task).widths[row % rows_per_task] = above;
                 Interval { upper: score, lower: score, place: row }
             };

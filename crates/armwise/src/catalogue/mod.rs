@@ -17,10 +17,10 @@ use crate::{
     kernel::Kernel,
     model::check_features,
     policy::Times,
-    scan::{FEW, shortlist_from},
+    scan::{FEW, shortlist, shortlist_from},
     scoring::{Scorer, rows_per_task},
 };
-use seen::{Seen, Size};
+use seen::Seen;
 use std::sync::{Mutex, PoisonError};
 
 /// Arms that are chosen from again and again.
@@ -98,9 +98,8 @@ impl Catalogue {
 
     /// As [`shortlist`](crate::scan::shortlist), with what was seen in earlier rounds.
     pub(crate) fn shortlist(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
-        let panels = &self.panels.0[self.panels.1..];
         let [block] = &scorer.blocks[..] else {
-            return shortlist_from(scorer, arms, k, None);
+            return shortlist(scorer, arms, k);
         };
         if scorer.check(arms).is_err()
             || block.bonus.times != Times::Width
@@ -109,23 +108,22 @@ impl Catalogue {
         {
             return None;
         }
-        let size = Size::new(block.posterior);
+        let parts = || Memory::new(arms.len().div_ceil(rows_per_task(self.kernel)));
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut seen = seen.filter(|_| size.eta < 0.01).and_then(|seen| seen.grown(block.posterior, &size));
-        let mut rows = seen.as_mut().and_then(|seen| self.lazy(scorer, arms, k, &size, seen));
+        let seen = seen.and_then(|seen| seen.grown(block.posterior));
+        let mut seen = seen.unwrap_or_else(|| Seen::new(block.posterior, parts()));
+        let fine = block.posterior.span().eta < 0.01;
+        let mut rows = if fine { self.lazy(scorer, arms, k, &mut seen) } else { None };
         if rows.is_none() {
-            let memory =
-                seen.map_or_else(|| Memory::new(arms.len().div_ceil(rows_per_task(self.kernel))), |seen| seen.memory);
-            rows = shortlist_from(scorer, arms, k, Some((panels, &memory)));
-            let (direction, slack) = (block.direction.clone(), 1.0 + 2.0 * size.eta);
-            let fresh = Seen { v: Vec::new(), trace: 0.0, w2: 0.0, direction, memory, slack, uppers: Vec::new() };
-            // A scan that stopped early has not seen all arms.
-            seen = rows.is_some().then_some(fresh);
+            seen = Seen::new(block.posterior, seen.memory);
+            seen.direction.clone_from(&block.direction);
+            rows = shortlist_from(scorer, arms, k, (&self.panels.0[self.panels.1..], &seen.memory));
+            if rows.is_none() {
+                // A scan that stopped early has not seen all arms.
+                seen = Seen::new(block.posterior, parts());
+            }
         }
-        if let Some(seen) = seen {
-            let (v, trace, w2) = (block.posterior.v().to_vec(), size.trace, size.w * size.w);
-            *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { v, trace, w2, ..seen });
-        }
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
         rows
     }
 }
@@ -151,13 +149,10 @@ mod tests {
             learner.learn(&decision, &decision.rewards(|arm| arm.features[0])).expect("fresh");
             let posteriors = [learner.posterior(0).expect("factors")];
             let scorer = Scorer::new(learner.policy(), &posteriors, Round::new(1, t + 1)).expect("direction");
-            let size = Size::new(&posteriors[0]);
             let seen = catalogue.seen.lock().expect("no panic").take().expect("a round before");
-            let mut seen = seen.grown(&posteriors[0], &size).expect("V grew");
-            let rows = catalogue.lazy(&scorer, &catalogue.arms(), 60, &size, &mut seen);
+            let mut seen = seen.grown(&posteriors[0]).expect("V grew");
+            let rows = catalogue.lazy(&scorer, &catalogue.arms(), 60, &mut seen);
             lazy += usize::from(rows.is_some_and(|rows| rows.len() < 100));
-            let Size { trace, w, .. } = size;
-            let seen = Seen { v: posteriors[0].v().to_vec(), trace, w2: w * w, ..seen };
             *catalogue.seen.lock().expect("no panic") = Some(seen);
         }
         assert!(lazy >= 15, "{lazy} of 20 rounds");

@@ -5,22 +5,21 @@
 //! V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward error of
 //! Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The largest
 //! such c is found by bisection: above 1 where every direction was learned about, below 1 after forgetting.
-//! *Computed widths* differ from exact ones by the rounding of the factor, relatively at most
-//! 4 (d + 2) 2^-53 tr V |W|_F^2 (the backward errors of Cholesky and of the triangular inverse), and by that of the
-//! product, at most (2d + 8) 2^-53 |W|_F |x|, where |x| <= |L|_F width and |L|_F^2 = tr V. Both together are below
-//! eta = 16 (d + 2) 2^-53 tr V |W|_F^2 relatively. *From below*, width >= |x| / sqrt(|V|_F).
 
-use crate::{Posterior, model::triangle, posterior::cholesky};
+use crate::{
+    Posterior,
+    model::triangle,
+    posterior::cholesky,
+    span::{Span, UNIT},
+};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-const UNIT: f64 = f64::EPSILON / 2.0;
 
 /// What is written down about the arms of a part, as many as a task of the scan has; arms past the last have zeros.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
     /// Upper bounds of the widths.
     pub(crate) widths: Vec<f32>,
-    /// direction . x, within [`Band::of_dot`](crate::scan::Band::of_dot).
+    /// direction . x, within [`Band::of_dot`](crate::rough::Band::of_dot).
     pub(crate) dots: Vec<f32>,
     /// |x|, rounded.
     pub(crate) norms: Vec<f32>,
@@ -46,9 +45,8 @@ impl Memory {
 #[derive(Debug)]
 pub(super) struct Seen {
     /// V as it was in the last round, with tr V and tr V^-1.
-    pub(super) v: Vec<f64>,
-    pub(super) trace: f64,
-    pub(super) w2: f64,
+    v: Vec<f64>,
+    span: Span,
     /// The direction that `memory.dots` are products with.
     pub(super) direction: Vec<f64>,
     pub(super) memory: Memory,
@@ -59,18 +57,24 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// Nothing yet, or widths of this very posterior.
+    pub(super) fn new(posterior: &Posterior, memory: Memory) -> Self {
+        let (v, span) = (posterior.v().to_vec(), *posterior.span());
+        Self { v, span, direction: Vec::new(), memory, slack: 1.0 + 2.0 * span.eta, uppers: Vec::new() }
+    }
+
     /// What is left of it for a posterior: bounds that hold for today's widths, if they are of any use.
-    pub(super) fn grown(self, posterior: &Posterior, size: &Size) -> Option<Self> {
+    pub(super) fn grown(self, posterior: &Posterior) -> Option<Self> {
         /// A V that shrank by more is another model.
         const LEAST: f64 = 0.5;
-        let (v, d) = (posterior.v(), posterior.dim());
+        let (v, d, span) = (posterior.v(), posterior.dim(), *posterior.span());
         if v == self.v {
             return Some(self);
         }
         if self.v.len() != v.len() {
             return None;
         }
-        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (size.trace + c * self.trace);
+        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (span.trace + c * self.span.trace);
         let holds = |c: f64| {
             let shift = |i, j| if i == j { delta(c) } else { 0.0 };
             cholesky(d, |i, j| v[triangle(i) + j] - c * self.v[triangle(i) + j] + shift(i, j)).is_ok()
@@ -86,27 +90,9 @@ impl Seen {
             }
             *(if holds(middle) { &mut c } else { &mut above }) = middle;
         }
-        let least = c - 2.0 * delta(c) * self.w2;
-        (least > 0.9 * c).then(|| Self { slack: self.slack / least.sqrt() * (1.0 + 1e-9), ..self })
-    }
-}
-
-/// Numbers of a posterior that the bounds are made of.
-pub(super) struct Size {
-    /// tr V.
-    pub(super) trace: f64,
-    /// |W|_F.
-    pub(super) w: f64,
-    /// The relative error of a computed width.
-    pub(super) eta: f64,
-}
-
-impl Size {
-    pub(super) fn new(posterior: &Posterior) -> Self {
-        let d = posterior.dim() as f64;
-        let trace: f64 = (0..posterior.dim()).map(|i| posterior.v()[triangle(i + 1) - 1]).sum();
-        let w = posterior.factor().iter().map(|w| w * w).sum::<f64>().sqrt() * (1.0 + 1e-6);
-        Self { trace, w, eta: 16.0 * (d + 2.0) * UNIT * trace * w * w }
+        let least = c - 2.0 * delta(c) * self.span.inverse_trace;
+        let slack = self.slack / least.sqrt() * (1.0 + 1e-9);
+        (least > 0.9 * c).then(|| Self { slack, v: v.to_vec(), span, ..self })
     }
 }
 
@@ -124,22 +110,11 @@ mod tests {
             }
             model.posterior(0, 1.0).expect("factors")
         };
-        let seen = |posterior: &Posterior| {
-            let Size { trace, w, .. } = Size::new(posterior);
-            Seen {
-                v: posterior.v().to_vec(),
-                trace,
-                w2: w * w,
-                direction: Vec::new(),
-                memory: Memory::new(0),
-                slack: 1.0,
-                uppers: Vec::new(),
-            }
-        };
+        let seen = |posterior: &Posterior| Seen::new(posterior, Memory::new(0));
         let (few, many) = (rows(3), rows(4));
-        assert!(seen(&few).grown(&many, &Size::new(&many)).is_some_and(|seen| seen.slack < 1.0 + 1e-8));
-        assert!(seen(&few).grown(&few, &Size::new(&few)).is_some());
-        let shrunk = seen(&many).grown(&few, &Size::new(&few));
+        assert!(seen(&few).grown(&many).is_some_and(|seen| seen.slack < 1.0 + 1e-8));
+        assert!(seen(&few).grown(&few).is_some());
+        let shrunk = seen(&many).grown(&few);
         // The fourth row is most of V: its loss more than halves V along (0, 1, 0).
         assert!(shrunk.is_none_or(|seen| seen.slack > 1.2));
     }

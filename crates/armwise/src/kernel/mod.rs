@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
+mod means;
 mod packed;
 mod reach;
 mod scalar;
@@ -18,6 +19,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use means::Directions;
 pub(crate) use packed::Packed;
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};

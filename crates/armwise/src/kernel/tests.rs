@@ -76,3 +76,40 @@ fn one_arm_at_a_time_is_the_plain_sum_up_to_rounding() {
         assert!((square(&w, &x) - sum).abs() <= 4.0 * unit * sizes);
     }
 }
+
+/// The cheap look adds up in another order, so it is compared up to rounding: of f32, in which its results are.
+#[test]
+fn means_and_norms_are_the_plain_sums_up_to_rounding() {
+    let (dims, counts) = shapes();
+    let dims: Vec<usize> = if cfg!(miri) { vec![15, 16, 17, 24, 33] } else { dims };
+    for d in dims {
+        let directions = [numbers(3, d), numbers(4, d), numbers(5, d)];
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let narrow: Vec<f32> = numbers(6, most * d).iter().map(|&x| x as f32).collect();
+        let wide: Vec<f64> = narrow.iter().map(|&x| f64::from(x)).collect();
+        let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        for kernel in Kernel::all() {
+            let Some(ready) = kernel.directions(&[&directions[0], &directions[1], &directions[2]]) else {
+                assert!(d < 16, "d = {d}");
+                continue;
+            };
+            let mut products = Products::default();
+            for (&n, single) in counts.iter().flat_map(|n| [(n, false), (n, true)]) {
+                if single {
+                    kernel.means(&narrow[..n * d], &ready, &mut products);
+                } else {
+                    kernel.means(&wide[..n * d], &ready, &mut products);
+                }
+                let unit = (d + 3) as f64 * f64::from(f32::EPSILON);
+                for (row, x) in wide.chunks(d).take(n).enumerate() {
+                    let size = length(x);
+                    assert!((f64::from(products.norms()[row]) - size).abs() <= unit * size, "d = {d}, n = {n}");
+                    for (block, direction) in directions.iter().enumerate() {
+                        let off = f64::from(products.dots(block)[row]) - dot(direction, x);
+                        assert!(off.abs() <= unit * size * length(direction), "{}: d = {d}, n = {n}", kernel.name());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -45,6 +45,12 @@ pub(super) trait Vector: Copy {
     /// The processor has the instructions.
     unsafe fn sqrt(self) -> Self;
 
+    /// The sum of all lanes, in any order.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn sum(self) -> Self::T;
+
     /// Writes the first `CHUNK` columns of `LANES` rows that lie `stride` apart as `CHUNK` vectors that lie
     /// `to_stride` apart.
     ///
@@ -110,6 +116,11 @@ macro_rules! portable {
                     *lane = lane.sqrt();
                 }
                 self
+            }
+
+            #[inline(always)]
+            unsafe fn sum(self) -> $T {
+                self.0.iter().sum()
             }
 
             #[inline(always)]

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 /// Every method is one or a few instructions whose requirements are those of the trait's contract.
 macro_rules! vector {
-    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $sqrt:ident, $transpose:item) => {
+    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $sqrt:ident, $sum:path, $transpose:item) => {
         impl Vector for $V {
             type T = $T;
             const LANES: usize = $LANES;
@@ -46,6 +46,12 @@ macro_rules! vector {
             }
 
             #[inline(always)]
+            unsafe fn sum(self) -> $T {
+                // SAFETY: the trait's contract.
+                unsafe { $sum(self) }
+            }
+
+            #[inline(always)]
             $transpose
         }
     };
@@ -61,6 +67,7 @@ vector!(
     _mm512_storeu_pd,
     _mm512_fmadd_pd,
     _mm512_sqrt_pd,
+    _mm512_reduce_add_pd,
     unsafe fn transpose(from: *const f64, stride: usize, to: *mut f64, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -82,6 +89,7 @@ vector!(
     _mm512_storeu_ps,
     _mm512_fmadd_ps,
     _mm512_sqrt_ps,
+    _mm512_reduce_add_ps,
     unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -109,6 +117,7 @@ vector!(
     _mm256_storeu_pd,
     _mm256_fmadd_pd,
     _mm256_sqrt_pd,
+    sum_of_four,
     unsafe fn transpose(from: *const f64, stride: usize, to: *mut f64, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -130,6 +139,7 @@ vector!(
     _mm256_storeu_ps,
     _mm256_fmadd_ps,
     _mm256_sqrt_ps,
+    sum_of_eight,
     unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
         // SAFETY: the trait's contract.
         unsafe {
@@ -172,5 +182,28 @@ unsafe fn two_pieces(from: *const f32, stride: usize) -> __m256 {
     unsafe {
         let all = _mm256_castps128_ps256(_mm_loadu_ps(from));
         _mm256_insertf128_ps::<1>(all, _mm_loadu_ps(from.add(stride)))
+    }
+}
+
+/// # Safety
+/// The processor has AVX.
+#[inline(always)]
+unsafe fn sum_of_four(all: __m256d) -> f64 {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let two = _mm_add_pd(_mm256_castpd256_pd128(all), _mm256_extractf128_pd::<1>(all));
+        _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+    }
+}
+
+/// # Safety
+/// The processor has AVX.
+#[inline(always)]
+unsafe fn sum_of_eight(all: __m256) -> f32 {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps::<1>(all));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
     }
 }

@@ -201,10 +201,16 @@ impl Selection {
                 return bad(arm, "which may not be chosen");
             }
         }
-        let mut arms = self.arms.clone();
-        arms.sort_unstable();
-        let twice = arms.windows(2).find(|pair| pair[0] == pair[1]);
-        twice.map_or(Ok(()), |pair| bad(&pair[0], "twice"))
+        let mut chosen = vec![0_u64; scores.values().len().div_ceil(64)];
+        for arm in &self.arms {
+            let place = arm.row * scores.blocks() + arm.block;
+            let (word, bit) = (&mut chosen[place / 64], 1 << (place % 64));
+            if *word & bit != 0 {
+                return bad(arm, "twice");
+            }
+            *word |= bit;
+        }
+        Ok(())
     }
 }
 

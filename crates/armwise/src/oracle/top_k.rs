@@ -42,32 +42,31 @@ impl TopK {
         Self { at_most: true, ..Self::exactly(k) }
     }
 
-    /// The best k arms with their scores, or all there are if fewer, in no particular order.
-    fn best(&self, scores: &Scores<'_>) -> Result<Vec<(f64, Pick)>, Error> {
+    /// The best k arms, or all there are if fewer, in no particular order.
+    fn best(&self, scores: &Scores<'_>) -> Result<Vec<Found>, Error> {
         check("k", self.k as f64, self.k > 0, "at least 1")?;
         let floor = if self.at_most { 0.0 } else { f64::NEG_INFINITY };
         let capacity = self.k.saturating_mul(2).min(scores.values().len());
-        let mut best: Vec<(f64, Pick)> = Vec::with_capacity(capacity);
-        let mut worst: Option<(f64, Pick)> = None;
+        let mut best: Vec<Found> = Vec::with_capacity(capacity);
+        let mut worst: Option<Found> = None;
         let mut bar = floor;
         for (place, &score) in scores.values().iter().enumerate() {
             // False for a NaN, which therefore goes on to its error.
             if score < bar || score <= floor {
                 continue;
             }
-            let arm = scores.pick(place);
             if !score.is_finite() {
-                return Err(scores.not_finite(arm));
+                return Err(scores.not_finite(scores.pick(place)));
             }
-            let found = (score + 0.0, arm);
-            if worst.is_some_and(|worst| rank(scores, &found, &worst).is_gt()) {
+            let found = Found { key: falling(score), place };
+            if worst.is_some_and(|worst| found.rank(&worst, scores).is_gt()) {
                 continue;
             }
             best.push(found);
             if best.len() == capacity && capacity > self.k {
                 self.cut(&mut best, scores);
                 worst = best.last().copied();
-                bar = worst.map_or(floor, |(score, _)| score);
+                bar = worst.map_or(floor, |worst| scores.values()[worst.place]);
             }
         }
         self.cut(&mut best, scores);
@@ -75,24 +74,49 @@ impl TopK {
     }
 
     /// Keeps the best k, the worst of them last.
-    fn cut(&self, best: &mut Vec<(f64, Pick)>, scores: &Scores<'_>) {
+    fn cut(&self, best: &mut Vec<Found>, scores: &Scores<'_>) {
         if best.len() > self.k {
-            best.select_nth_unstable_by(self.k - 1, |a, b| rank(scores, a, b));
+            best.select_nth_unstable_by(self.k - 1, |a, b| a.rank(b, scores));
             best.truncate(self.k);
         }
     }
 }
 
-/// As [`Scores::rank`], of arms with their scores at hand.
-fn rank(scores: &Scores<'_>, a: &(f64, Pick), b: &(f64, Pick)) -> Ordering {
-    b.0.total_cmp(&a.0).then_with(|| scores.tie_order(a.1, b.1))
+/// An arm that may be among the best: small and compared by a whole number, since that is what selecting and sorting do.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// The smaller, the larger the score.
+    key: u64,
+    /// Among the scores.
+    place: usize,
+}
+
+impl Found {
+    /// As [`Scores::rank`].
+    #[inline]
+    fn rank(&self, other: &Self, scores: &Scores<'_>) -> Ordering {
+        if self.key == other.key {
+            scores.tie_order(scores.pick(self.place), scores.pick(other.place))
+        } else {
+            self.key.cmp(&other.key)
+        }
+    }
+}
+
+/// Bits that are ordered as the scores are, the largest first; -0 counts as 0.
+fn falling(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits }
 }
 
 impl Oracle for TopK {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         let mut best = self.best(scores)?;
-        best.sort_unstable_by(|a, b| a.1.block.cmp(&b.1.block).then_with(|| rank(scores, a, b)));
-        let best: Vec<Pick> = best.into_iter().map(|(_, arm)| arm).collect();
+        best.sort_unstable_by(|a, b| a.rank(b, scores));
+        let mut best: Vec<Pick> = best.into_iter().map(|found| scores.pick(found.place)).collect();
+        if scores.blocks() > 1 {
+            best.sort_by_key(|arm| arm.block);
+        }
         let (needed, chosen) = (if self.at_most { 0 } else { self.k }, best.len());
         if chosen >= needed {
             return Ok(Selection::in_order(best, scores));
@@ -111,9 +135,21 @@ impl Oracle for TopK {
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
-        let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|(_, arm)| arm.row).collect();
+        let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|found| part.pick(found.place).row).collect();
         rows.sort_unstable();
         rows.dedup();
         Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_fall_as_scores_rise() {
+        let scores = [f64::NEG_INFINITY, -1e300, -1.0, -1e-300, 0.0, 1e-300, 1.0, 1e300];
+        assert!(scores.windows(2).all(|pair| falling(pair[0]) > falling(pair[1])));
+        assert_eq!(falling(-0.0), falling(0.0));
     }
 }

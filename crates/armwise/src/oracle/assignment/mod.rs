@@ -129,15 +129,15 @@ impl Assignment {
         Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error }
     }
 
-    /// Of scores that are none too low, the pairs that can matter, most probably: floors for the blocks, and the rows
-    /// that reach one with the blocks they reach. None where prices could not prove it, or for too few rows to tell.
-    pub(crate) fn promising(&self, upper: &[f64], blocks: usize) -> Option<Promising> {
+    /// Of intervals that hold the scores, the pairs that can matter, most probably: floors for the blocks, and the rows
+    /// that can reach one with the blocks they can reach. None where prices could not prove it, or for too few rows to tell.
+    pub(crate) fn promising(&self, upper: &[f64], lower: &[f64], blocks: usize) -> Option<Promising> {
         let slots = self.quotas.slots(blocks, upper.len() / blocks).ok()?;
         let provable = self.on_infeasible == OnInfeasible::Error && slots.iter().all(|slots| slots.exact);
         if !provable || self.per_row == 0 || self.per_row >= blocks {
             return None;
         }
-        let floors = filter::estimate(upper, &slots, self.per_row).floors;
+        let floors = filter::estimate(lower, &slots, self.per_row).floors;
         if floors.contains(&f64::NEG_INFINITY) {
             return None;
         }
