@@ -3,6 +3,8 @@
 //! The decision to know: each arm sees the same operations in the same order whatever chunk or thread it falls into,
 //! and X is read once for all blocks. The products are the [`kernel`](crate::kernel)'s.
 
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+
 use crate::{
     Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream,
     kernel::{Kernel, Packed, Products},
@@ -83,6 +85,10 @@ impl<'p> Scorer<'p> {
         let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
             let first = task * rows_per_task;
             self.score_part(&arms.slice(first..first + out.len() / blocks), 0..blocks, room, out);
+            // Without an early end, so that vector instructions may be used.
+            if out.iter().fold(true, |finite, score| finite & score.is_finite()) {
+                return None;
+            }
             let place = out.iter().position(|score| !score.is_finite())?;
             Some(blame(arms, first + place / blocks, place % blocks, out[place]))
         };
@@ -169,14 +175,36 @@ impl<'p> Scorer<'p> {
         for (place, scorer) in self.blocks[blocks.clone()].iter().enumerate() {
             scorer.coefficients(ids, coefficients);
             let bonus = &scorer.bonus;
-            let products = products.dots(place).iter().zip(products.widths(place));
-            let score = |((dot, width), coefficient): ((&f64, &f64), &f64)| dot + bonus.times.of(*coefficient, *width);
-            let scores = products.zip(&*coefficients).map(score);
+            let (dots, widths) = (products.dots(place), products.widths(place));
             if blocks.len() == 1 {
-                out.iter_mut().zip(scores).for_each(|(out, score)| *out = score);
+                pulp::Arch::new().dispatch(Sums { times: bonus.times, dots, widths, coefficients, out });
             } else {
+                let score = |((dot, width), g): ((&f64, &f64), &f64)| dot + bonus.times.of(*g, *width);
+                let scores = dots.iter().zip(widths).zip(&*coefficients).map(score);
                 out[place..].iter_mut().step_by(blocks.len()).zip(scores).for_each(|(out, score)| *out = score);
             }
+        }
+    }
+}
+
+/// dot + bonus of a part's arms in one block, compiled for the widest registers, which changes no bit.
+struct Sums<'a> {
+    times: Times,
+    dots: &'a [f64],
+    widths: &'a [f64],
+    coefficients: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Sums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let n = self.out.len();
+        let (dots, widths, coefficients) = (&self.dots[..n], &self.widths[..n], &self.coefficients[..n]);
+        for row in 0..n {
+            self.out[row] = dots[row] + self.times.of(coefficients[row], widths[row]);
         }
     }
 }
