@@ -291,10 +291,10 @@ pub(crate) fn decide(
     selection.check(scores)?;
     let arms = scores.arms();
     let mut rows = Vec::with_capacity(selection.arms.len() * arms.dim());
-    for pick in &selection.arms {
-        let first = rows.len();
-        arms.row_onto(pick.row, &mut rows);
-        check_features(pick.row, &rows[first..])?;
+    selection.arms.iter().for_each(|pick| arms.row_onto(pick.row, &mut rows));
+    if check_features(0, &rows).is_err() {
+        let picked = selection.arms.iter().zip(rows.chunks_exact(arms.dim()));
+        picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
     }
     let ids: Vec<u64> = selection.arms.iter().map(|pick| arms.id(pick.row)).collect();
     let explained = scorer.explain(&rows, &ids, &selection.arms);

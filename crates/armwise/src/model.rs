@@ -296,6 +296,10 @@ const LARGEST: f64 = 1e100;
 
 /// Refuses features that a model could not learn from.
 pub(crate) fn check_features(row: usize, x: &[f64]) -> Result<(), Error> {
+    // First without an early end, so that vector instructions may be used.
+    if x.iter().fold(true, |fine, x| fine & (x.abs() <= LARGEST)) {
+        return Ok(());
+    }
     match x.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
         None => Ok(()),
         Some(column) if x[column].is_finite() => Err(Error::FeatureTooLarge { row, column, value: x[column] }),

@@ -109,11 +109,10 @@ impl<'a, 'p> Rough<'a, 'p> {
         mut see: impl FnMut(usize, &[f64], &[f64]),
     ) -> bool {
         let Room { products, ids, coefficients, upper, lower } = room;
-        part.ids_into(ids);
         upper.resize(part.len(), 0.0);
         lower.resize(part.len(), 0.0);
         for (block, scorer) in self.scorer.blocks.iter().enumerate() {
-            scorer.coefficients(ids, coefficients);
+            scorer.coefficients_of(part, ids, coefficients);
             let (dots, norms) = (products.dots(block), products.norms());
             let (times, band) = (scorer.bonus.times, self.bands[block]);
             let finite = match &self.look {

@@ -171,9 +171,8 @@ impl<'p> Scorer<'p> {
             Features::F32(x) => self.kernel.products(x, packed, products),
             Features::F64(x) => self.kernel.products(x, packed, products),
         }
-        part.ids_into(ids);
         for (place, scorer) in self.blocks[blocks.clone()].iter().enumerate() {
-            scorer.coefficients(ids, coefficients);
+            scorer.coefficients_of(part, ids, coefficients);
             let bonus = &scorer.bonus;
             let (dots, widths) = (products.dots(place), products.widths(place));
             if blocks.len() == 1 {
@@ -210,6 +209,17 @@ impl pulp::NullaryFnOnce for Sums<'_> {
 }
 
 impl BlockScorer<'_> {
+    /// The coefficients of a part's arms; `ids` is room for theirs.
+    pub(crate) fn coefficients_of(&self, part: &Arms<'_>, ids: &mut Vec<u64>, out: &mut Vec<f64>) {
+        if self.bonus.draw == Draw::None {
+            out.resize(part.len(), 0.0);
+            self.bonus.coefficients(out);
+        } else {
+            part.ids_into(ids);
+            self.coefficients(ids, out);
+        }
+    }
+
     /// The coefficients of the arms with these ids.
     pub(crate) fn coefficients(&self, ids: &[u64], out: &mut Vec<f64>) {
         out.resize(ids.len(), 0.0);

@@ -111,8 +111,7 @@ impl Catalogue {
                     widths.resize(rows.len(), f32::INFINITY);
                 }
             }
-            part.ids_into(ids);
-            block.coefficients(ids, coefficients);
+            block.coefficients_of(&part, ids, coefficients);
             if !pulp::Arch::new().dispatch(Uppers { bounds: &bounds, dots, norms, coefficients, widths, out }) {
                 bad.store(true, Relaxed);
             }
