@@ -52,8 +52,7 @@ impl AnyOracle {
             Self::Constraint(Constraint::Linear(linear)) => {
                 interruptible(py, |stop| work(&Stoppable { linear, stop }))?
             }
-            // Inside the pool from the start: each step that is parallel would otherwise hand over and wake it anew.
-            Self::Constraint(constraint) => py.detach(|| rayon::scope(|_| work(constraint))),
+            Self::Constraint(constraint) => py.detach(|| work(constraint)),
             Self::Callable(callable) => {
                 let result = py.detach(|| work(callable));
                 if let Some(raised) = callable.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -39,6 +39,7 @@ mod scan;
 mod scoring;
 mod sift;
 mod span;
+mod tasks;
 pub mod theory;
 
 pub use arms::{Arms, Column, Features};

@@ -12,8 +12,9 @@ use crate::{
     rough::{Room, Rough},
     scan::{FEW, glance, is_worthwhile},
     scoring::{Scorer, rows_per_task},
+    tasks::share_parts,
 };
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The pairs that can matter, with their scores: row-major for the rows kept, -infinity for all other pairs. None if
 /// it is better, or needed, to score all pairs.
@@ -47,20 +48,24 @@ pub(crate) fn shortlist(
 /// where f32 cannot tell.
 fn intervals(rough: &Rough<'_, '_>, arms: &Arms<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
     let (blocks, rows_per_task) = (rough.scorer.blocks.len(), rows_per_task(rough.scorer.kernel));
-    let mut ends = (vec![0.0; arms.len() * blocks], vec![0.0; arms.len() * blocks]);
-    let task = |room: &mut Room, (task, (uppers, lowers)): (usize, (&mut [f64], &mut [f64]))| {
+    let (mut uppers, mut lowers) = (vec![0.0; arms.len() * blocks], vec![0.0; arms.len() * blocks]);
+    let beyond = AtomicBool::new(false);
+    let task = |room: &mut Room, task: usize, (uppers, lowers): (&mut [f64], &mut [f64])| {
         let part = arms.slice(task * rows_per_task..task * rows_per_task + uppers.len() / blocks);
-        rough.bounds(&part, room, |block, upper, lower| {
+        let finite = rough.bounds(&part, room, |block, upper, lower| {
             let masked = |row: usize, end: f64| if part.is_eligible(row, block) { end } else { f64::NEG_INFINITY };
             for (ends, of_block) in [(&mut *uppers, upper), (&mut *lowers, lower)] {
                 let places = ends[block..].iter_mut().step_by(blocks).zip(of_block).enumerate();
                 places.for_each(|(row, (to, end))| *to = masked(row, *end));
             }
-        })
+        });
+        if !finite {
+            beyond.store(true, Relaxed);
+        }
     };
     let size = rows_per_task * blocks;
-    let tasks = ends.0.par_chunks_mut(size).zip(ends.1.par_chunks_mut(size)).enumerate();
-    tasks.map_init(Room::default, task).all(|finite| finite).then_some(ends)
+    share_parts(uppers.chunks_mut(size).zip(lowers.chunks_mut(size)), Room::default, task);
+    (!beyond.load(Relaxed)).then_some((uppers, lowers))
 }
 
 #[cfg(test)]

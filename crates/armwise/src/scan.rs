@@ -10,8 +10,8 @@ use crate::{
     policy::Times,
     rough::{Room, Rough},
     scoring::{Scorer, rows_per_task},
+    tasks::share,
 };
-use rayon::prelude::*;
 use std::{
     cmp::Ordering,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -93,17 +93,7 @@ impl<'a, 'p> Scan<'a, 'p> {
         let blocks = self.rough.scorer.blocks.len();
         let places = self.arms.len() * blocks;
         let tasks = self.arms.len().div_ceil(self.rows_per_task);
-        let states: Vec<State> = if rayon::current_num_threads() == 1 {
-            let mut state = self.state();
-            (0..tasks).for_each(|task| self.task(&mut state, task));
-            vec![state]
-        } else {
-            let step = |mut state, task| {
-                self.task(&mut state, task);
-                state
-            };
-            (0..tasks).into_par_iter().fold(|| self.state(), step).collect()
-        };
+        let states = share(tasks, || self.state(), |state, task| self.task(state, task));
         if self.stop.load(Relaxed) {
             return None;
         }

@@ -9,14 +9,17 @@ use crate::{
     Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream,
     kernel::{Kernel, Packed, Products},
     policy::{Draw, Times},
+    tasks::share_parts,
 };
-use rayon::prelude::*;
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
 
 /// Tiles that one task scores.
 const TILES_PER_TASK: usize = 40;
 /// Below this many multiplications threads cost more than they save.
-pub(crate) const PARALLEL: usize = 1 << 19;
+const PARALLEL: usize = 1 << 19;
 
 /// Arms that one task scores.
 pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
@@ -82,24 +85,30 @@ impl<'p> Scorer<'p> {
         let blocks = self.blocks.len();
         let mut scores = vec![0.0; arms.len() * blocks];
         let rows_per_task = rows_per_task(self.kernel);
-        let task = |room: &mut Room, (task, out): (usize, &mut [f64])| {
+        // What is wrong with the first bad row, and its task.
+        let bad: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+        let task = |room: &mut Room, task: usize, out: &mut [f64]| {
             let first = task * rows_per_task;
             self.score_part(&arms.slice(first..first + out.len() / blocks), 0..blocks, room, out);
             // Without an early end, so that vector instructions may be used.
             if out.iter().fold(true, |finite, score| finite & score.is_finite()) {
-                return None;
+                return;
             }
-            let place = out.iter().position(|score| !score.is_finite())?;
-            Some(blame(arms, first + place / blocks, place % blocks, out[place]))
+            let place = out.iter().position(|score| !score.is_finite()).expect("one was seen");
+            let mut bad = bad.lock().unwrap_or_else(PoisonError::into_inner);
+            if bad.as_ref().is_none_or(|(earlier, _)| task < *earlier) {
+                *bad = Some((task, blame(arms, first + place / blocks, place % blocks, out[place])));
+            }
         };
-        let bad = if scores.len() * self.dim * self.dim < PARALLEL {
+        if scores.len() * self.dim * self.dim < PARALLEL {
             let room = &mut Room::default();
-            scores.chunks_mut(rows_per_task * blocks).enumerate().find_map(|part| task(room, part))
+            let parts = scores.chunks_mut(rows_per_task * blocks).enumerate();
+            parts.for_each(|(number, part)| task(room, number, part));
         } else {
-            let tasks = scores.par_chunks_mut(rows_per_task * blocks).enumerate();
-            tasks.map_init(Room::default, task).find_map_first(|bad| bad)
-        };
-        if let Some(error) = bad {
+            share_parts(scores.chunks_mut(rows_per_task * blocks), Room::default, task);
+        }
+        let bad = bad.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, error)) = bad {
             return Err(error);
         }
         if arms.eligible_per_row() > 0 {
