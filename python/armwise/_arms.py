@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _armwise
 
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
 
 class Arms(NamedTuple):
     """What the native half takes."""
@@ -31,6 +33,10 @@ def is_table(x: object) -> bool:
 
 def matrix(x: ArrayLike, what: str = "X") -> NDArray[Any]:
     """X as a C-contiguous float32 or float64 matrix; no copy where it is one already."""
+    if type(x) is np.ndarray and x.ndim == 2 and (x.dtype is FLOAT64 or x.dtype is FLOAT32):
+        flags = x.flags
+        if flags.c_contiguous and flags.aligned:
+            return x
     array = np.asarray(x)
     if array.ndim != 2:
         raise ValueError(f"{what} must have 2 dimensions (arms and features), found {array.ndim}")
@@ -99,6 +105,8 @@ def arms(
     needed: Sequence[str] = (),
 ) -> Arms:
     """The arms from an array or a table; `needed` are the columns that the constraint names."""
+    if type(x) is np.ndarray and features is None and columns is None and ids is None and eligible is None:
+        return Arms(matrix(x), None, None, [])
     given = {} if columns is None else columns
     if not is_table(x):
         if features is not None:

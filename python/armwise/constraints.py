@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -227,21 +226,16 @@ class Explicit(Constraint):
         return json.dumps({"kind": self.kind, "super_arms": lists})
 
 
-@functools.lru_cache(maxsize=64)
-def _top_k(k: int) -> str:
-    return TopK(k).to_json()
-
-
 #: Everything that says what may be chosen together.
 AnyConstraint = Constraint | Mapping[str, Any] | Oracle
 
 
-def resolve(constraint: AnyConstraint | None, k: int | None) -> tuple[str | Oracle, list[str]]:
-    """What the native half takes, and the columns it needs."""
+def resolve(constraint: AnyConstraint | None, k: int | None) -> tuple[int | str | Oracle, list[str]]:
+    """What the native half takes, which is k itself, JSON or a function, and the columns it needs."""
     if (constraint is None) == (k is None):
         raise TypeError("give either k or constraint")
     if k is not None:
-        return _top_k(int(k)), []
+        return int(k), []
     if isinstance(constraint, Constraint):
         return constraint.to_json(), constraint.columns()
     if isinstance(constraint, Mapping):

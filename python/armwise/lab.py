@@ -289,7 +289,7 @@ def _play(
     for number, trial_seed in enumerate(_armwise.Problem.trial_seeds(seed, trials)):
         trial = problem.trial(trial_seed, number)
         player = copy.copy(policy)
-        player._learner, player._made_of, player.t_ = None, None, 1
+        player._learner, player.t_ = None, 1
         player.seed, player.blocks = trial_seed, problem.blocks
         waiting: list[tuple[Decision, NDArray[np.float64]]] = []
         for t in range(1, problem.rounds + 1):

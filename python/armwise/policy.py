@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
-import inspect
 import json
 import os
 import threading
@@ -18,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arms, _armwise
 from ._armwise import Context
+from ._parameters import Parameters
 from .constraints import AnyConstraint, resolve
 from .decision import Decision
 
@@ -43,7 +42,7 @@ class Theory:
     rounds: int | None = None
 
 
-class Policy:
+class Policy(Parameters):
     """What every policy can do. To write one of your own, derive from this class and override `direction`, `bonus` or
     both: the score of arm i is `direction . x(i) + bonus(i)`.
 
@@ -76,7 +75,6 @@ class Policy:
     gamma: float = 1.0
 
     _learner: _armwise.Learner | None = None
-    _made_of: tuple[Any, ...] | None = None
     #: The number of the round that comes next, from 1.
     t_: int = 1
 
@@ -120,10 +118,9 @@ class Policy:
 
     def _ready(self, dim: int | None = None) -> _armwise.Learner:
         """The learner, made when the number of features is first known, and with the parameters of now."""
+        if self._learner is not None and self._current:
+            return self._learner
         with _LOCK:
-            made_of = (*(getattr(self, name) for name in self._parameters()), self.blocks, self.ties, self.gamma)
-            if self._learner is not None and self._made_of == made_of:
-                return self._learner
             if self._learner is None:
                 if dim is None:
                     raise AttributeError(f"this {type(self).__name__} has not seen any features yet")
@@ -132,7 +129,7 @@ class Policy:
                 learner = self._learner.with_policy(self._spec(), self.ties)
             if (self.blocks, self.gamma) != (learner.blocks, learner.gamma):
                 raise ValueError("blocks and gamma cannot be changed once there is a model; make a new policy")
-            self._learner, self._made_of = learner, made_of
+            self._learner, self._current = learner, True
             return learner
 
     # Choosing and learning.
@@ -332,44 +329,10 @@ class Policy:
         if next_ is not None:
             self.seed = next_[0]
         self.t_ = learner.newest + 1 if next_ is None else next_[1]
-        self._learner, self._made_of = learner, None
-
-    @classmethod
-    @functools.cache
-    def _parameters(cls) -> tuple[str, ...]:
-        return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, as scikit-learn's estimators give them.
-
-        >>> import armwise as aw
-        >>> aw.Greedy(lam=2.0).get_params()
-        {'lam': 2.0, 'blocks': 1, 'seed': 0, 'ties': 'by-id', 'gamma': 1.0}
-        """
-        return {name: getattr(self, name) for name in self._parameters()}
-
-    def set_params(self: Self, **params: Any) -> Self:
-        """Changes parameters; what was learned stays."""
-        known = self._parameters()
-        for name in params:
-            if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
-        before = {name: getattr(self, name) for name in params}
-        for name, value in params.items():
-            setattr(self, name, value)
-        try:
-            self._check()
-        except BaseException:
-            for name, value in before.items():
-                setattr(self, name, value)
-            raise
-        return self
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{n}={v!r}' for n, v in self.get_params(deep=False).items())})"
+        self._learner, self._current = learner, False
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_learner", "_made_of")}
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_learner", "_current")}
         if self._learner is not None:
             state["_saved"] = self._learner.to_json(self.seed, self.t_)
         return state
@@ -379,7 +342,6 @@ class Policy:
         self.__dict__.update(state)
         if saved is not None:
             self._learner, _ = _armwise.Learner.from_json(saved)
-            self._made_of = None
 
     def __copy__(self: Self) -> Self:
         twin = type(self).__new__(type(self))
@@ -391,7 +353,7 @@ class Policy:
     def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
         twin = self.__copy__()
         for name, value in self.__dict__.items():
-            if name not in ("_learner", "_made_of"):
+            if name not in ("_learner", "_current"):
                 twin.__dict__[name] = copy.deepcopy(value, memo)
         return twin
 

@@ -9,7 +9,7 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUnty
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyTuple},
+    types::{PyDict, PyInt, PyTuple},
 };
 
 use crate::{
@@ -33,8 +33,12 @@ pub(crate) struct Callable {
 }
 
 impl AnyOracle {
-    /// From JSON or from a callable.
+    /// From the k of the k best, from JSON or from a callable.
     pub(crate) fn new(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+        if let Ok(k) = given.cast::<PyInt>() {
+            let k = k.extract().map_err(|_| PyValueError::new_err(format!("k is {k}: must be at least 1")))?;
+            return Ok(Self::Constraint(Constraint::top_k(k)));
+        }
         if let Ok(text) = given.extract::<String>() {
             return Ok(Self::Constraint(serde_json::from_str(&text).map_err(bad_json)?));
         }

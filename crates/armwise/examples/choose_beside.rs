@@ -6,9 +6,9 @@
 //! ```text
 //! {"load": {"x": FILE, "n": 2000, "d": 11, "storage": "f64", "blocks": 1, "threads": 1, "algorithm": {...},
 //!           "seen": FILE, "rewards": FILE}}      rows that were seen in every block, and what they paid;
-//!                                                with "catalogue": true the arms become one
+//!                                                with "catalogue": true the arms become one; 0 threads: called
+//!                                                from outside of the library's pool, as a program does
 //! {"choose": {"t": 1, "constraint": {...}}}       answers seconds and the chosen [row, block] in order;
-//!                                                 `from_outside` counts the way into the pool and back too;
 //!                                                 with "runs": 3 rounds t, t + 1 and t + 2 one after the other, each
 //!                                                 timed (`runs`), the last of them answered
 //! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
@@ -76,7 +76,7 @@ struct Loaded {
     x: Owned,
     d: usize,
     learner: Learner,
-    pool: rayon::ThreadPool,
+    pool: Option<rayon::ThreadPool>,
     last: Option<Decision>,
 }
 
@@ -103,7 +103,8 @@ fn load(ask: &Load) -> Result<Loaded, Box<dyn Error>> {
     };
     let x = if ask.catalogue { Owned::Catalogue(Box::new(Catalogue::new(&x.arms(ask.d)?)?)) } else { x };
     let learner = Learner::with_model(ask.algorithm, model)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads).build()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(ask.threads);
+    let pool = if ask.threads == 0 { None } else { Some(pool.build()?) };
     Ok(Loaded { x, d: ask.d, learner, pool, last: None })
 }
 
@@ -120,8 +121,7 @@ impl Owned {
 impl Loaded {
     fn choose(&mut self, ask: &Choose) -> Result<serde_json::Value, armwise::Error> {
         let arms = self.x.arms(self.d)?;
-        let outside = Instant::now();
-        let (decision, runs) = self.pool.install(|| {
+        let choose = || {
             let mut runs = Vec::new();
             let mut last = None;
             for t in ask.t..ask.t + ask.runs {
@@ -131,12 +131,12 @@ impl Loaded {
                 runs.push(start.elapsed().as_secs_f64());
             }
             (last, runs)
-        });
-        let from_outside = outside.elapsed().as_secs_f64();
+        };
+        let (decision, runs) = self.pool.as_ref().map_or_else(choose, |pool| pool.install(choose));
         let decision = self.last.insert(decision.expect("there is at least one run")?);
         let chosen: Vec<(u64, u32)> = decision.arms.iter().map(|arm| (arm.id, arm.block)).collect();
         let seconds = runs.last();
-        Ok(serde_json::json!({ "seconds": seconds, "runs": runs, "from_outside": from_outside, "chosen": chosen }))
+        Ok(serde_json::json!({ "seconds": seconds, "runs": runs, "chosen": chosen }))
     }
 
     fn learn(&mut self, ask: &Learn) -> Result<serde_json::Value, Box<dyn Error>> {
