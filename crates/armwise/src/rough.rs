@@ -81,23 +81,19 @@ impl<'a, 'p> Rough<'a, 'p> {
 
     /// Looks at the arms of a part and calls `see` as [`intervals`](Self::intervals) does.
     pub(crate) fn bounds(&self, part: &Arms<'_>, room: &mut Room, see: impl FnMut(usize, &[f64], &[f64])) -> bool {
-        let (kernel, products) = (self.scorer.kernel, &mut room.products);
+        self.look_at(part, &mut room.products);
+        self.intervals(part, room, see)
+    }
+
+    /// Looks at the arms of a part.
+    pub(crate) fn look_at(&self, part: &Arms<'_>, products: &mut Products<f32>) {
+        let kernel = self.scorer.kernel;
         match (&self.look, part.features()) {
             (Look::Widths(packed), Features::F32(x)) => kernel.approximate(x, packed, products),
             (Look::Widths(packed), Features::F64(x)) => kernel.approximate(x, packed, products),
             (Look::Means(directions, _), Features::F32(x)) => kernel.means(x, directions, products),
             (Look::Means(directions, _), Features::F64(x)) => kernel.means(x, directions, products),
         }
-        self.intervals(part, room, see)
-    }
-
-    /// Looks at `rows` arms in panels, widths included.
-    ///
-    /// # Panics
-    /// For a look at the means alone, which has no use for panels.
-    pub(crate) fn look_at_panels(&self, panels: &[f32], rows: usize, products: &mut Products<f32>) {
-        let Look::Widths(packed) = &self.look else { unreachable!("panels are for widths") };
-        self.scorer.kernel.approximate_panels(panels, rows, packed, products);
     }
 
     /// Calls `see` for each block with the upper and the lower ends for the arms of a part, eligible or not, whose
@@ -152,6 +148,14 @@ impl Band {
         let gamma = 1.01 * n_u / (1.0 - n_u);
         let tiny = d * (1.0 + direction + w) / (1_u64 << 60) as f64;
         (n_u <= 0.005).then_some(Self { slope: gamma * direction, slope_g: gamma * w, tiny })
+    }
+
+    /// The band for means of features that may each be off by a part of themselves.
+    pub(crate) fn coarse(direction: &[f64], off: f64) -> Option<Self> {
+        let Self { slope, slope_g, tiny } = Self::new(direction, None)?;
+        let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6);
+        // Twice rounded: the product of both errors is far below a hundredth.
+        Some(Self { slope: slope + 1.01 * off * norm, slope_g, tiny })
     }
 
     /// How far a width may be off.

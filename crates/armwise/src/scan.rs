@@ -35,14 +35,9 @@ pub(crate) fn shortlist(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Optio
     glanced.or_else(|| Scan::new(Rough::new(scorer)?, arms, k, None).run())
 }
 
-/// As [`shortlist`], from panels of the same arms; what is found of widths is written down.
-pub(crate) fn shortlist_from(
-    scorer: &Scorer<'_>,
-    arms: &Arms<'_>,
-    k: usize,
-    panels: (&[f32], &Memory),
-) -> Option<Vec<usize>> {
-    Scan::new(Rough::new(scorer)?, arms, k, Some(panels)).run()
+/// As [`shortlist`], with a look at all widths; what is found is written down.
+pub(crate) fn shortlist_from(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, memory: &Memory) -> Option<Vec<usize>> {
+    Scan::new(Rough::new(scorer)?, arms, k, Some(memory)).run()
 }
 
 /// A look at the means alone, where it can save more than its preparation costs.
@@ -61,7 +56,7 @@ struct Scan<'a, 'p> {
     rough: Rough<'a, 'p>,
     arms: &'a Arms<'a>,
     k: usize,
-    panels: Option<(&'a [f32], &'a Memory)>,
+    memory: Option<&'a Memory>,
     rows_per_task: usize,
     /// The largest bar of any task, as [`ordered`] bits.
     bar: AtomicU64,
@@ -78,10 +73,10 @@ struct State {
 }
 
 impl<'a, 'p> Scan<'a, 'p> {
-    fn new(rough: Rough<'a, 'p>, arms: &'a Arms<'a>, k: usize, panels: Option<(&'a [f32], &'a Memory)>) -> Self {
+    fn new(rough: Rough<'a, 'p>, arms: &'a Arms<'a>, k: usize, memory: Option<&'a Memory>) -> Self {
         let rows_per_task = rows_per_task(rough.scorer.kernel);
         let bar = AtomicU64::new(ordered(f64::NEG_INFINITY));
-        Self { rough, arms, k, panels, rows_per_task, bar, stop: AtomicBool::new(false) }
+        Self { rough, arms, k, memory, rows_per_task, bar, stop: AtomicBool::new(false) }
     }
 
     fn state(&self) -> State {
@@ -114,7 +109,6 @@ impl<'a, 'p> Scan<'a, 'p> {
             return;
         }
         let State { kept, seen, room } = state;
-        let dim = self.rough.scorer.dim;
         let first = task * self.rows_per_task;
         let part = self.arms.slice(first..self.arms.len().min(first + self.rows_per_task));
         let blocks = self.rough.scorer.blocks.len();
@@ -132,22 +126,17 @@ impl<'a, 'p> Scan<'a, 'p> {
             }
             *seen += upper.len();
         };
-        let finite = match self.panels {
-            Some((panels, memory)) => {
-                let (products, band) = (&mut room.products, self.rough.bands[0]);
-                self.rough.look_at_panels(&panels[first * dim..], part.len(), products);
-                let mut memory = memory.part(task);
-                let Part { widths, dots, norms } = &mut *memory;
-                let above =
-                    |(&width, &norm): (&f32, &f32)| rounded_up(f64::from(width) + band.of_width(f64::from(norm)));
-                widths.clear();
-                widths.extend(products.widths(0).iter().zip(products.norms()).map(above));
-                products.dots(0).clone_into(dots);
-                products.norms().clone_into(norms);
-                self.rough.intervals(&part, room, see)
-            }
-            None => self.rough.bounds(&part, room, see),
-        };
+        self.rough.look_at(&part, &mut room.products);
+        if let Some(memory) = self.memory {
+            let (products, band) = (&room.products, self.rough.bands[0]);
+            let mut memory = memory.part(task);
+            let Part { widths, dots } = &mut *memory;
+            let above = |(&width, &norm): (&f32, &f32)| rounded_up(f64::from(width) + band.of_width(f64::from(norm)));
+            widths.clear();
+            widths.extend(products.widths(0).iter().zip(products.norms()).map(above));
+            products.dots(0).clone_into(dots);
+        }
+        let finite = self.rough.intervals(&part, room, see);
         if many || !finite {
             self.stop.store(true, Relaxed);
         }

@@ -1,11 +1,12 @@
 //! Visiting arms in the order of falling upper bounds, as long as they can matter.
 //!
 //! The decision to know: means are cheap, d operations to an arm, so where the direction is another one they are all
-//! found again, in f32 from the panels; widths are dear, and only those of visited arms are.
+//! found again, from features in 16 bits; widths are dear, and only those of visited arms are.
 
 use super::{
     Catalogue,
     bounds::{Bounds, Uppers, rounded_up},
+    coarse::OFF,
     seen::{Part, Seen},
 };
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     rough::Band,
     scan::{Interval, Kept},
     scoring::{Scorer, rows_per_task},
+    tasks::share_parts,
 };
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,7 +28,6 @@ const MOST: usize = 16;
 struct Room {
     ids: Vec<u64>,
     coefficients: Vec<f64>,
-    products: Products<f32>,
 }
 
 impl Catalogue {
@@ -84,33 +85,31 @@ impl Catalogue {
         let block = &scorer.blocks[0];
         let span = block.posterior.span();
         let bounds = Bounds {
-            band: Band::new(&block.direction, None)?,
+            band: Band::coarse(&block.direction, OFF)?,
             stretch: seen.slack * (1.0 + span.eta),
             most: span.most,
             least: span.least,
             tiny: self.dim as f64 / (1_u64 << 60) as f64,
         };
-        let turned = (seen.direction != block.direction).then(|| [self.kernel.pack_single(&block.direction, None)]);
+        let narrow = || block.direction.iter().map(|&x| x as f32).collect::<Vec<f32>>();
+        let turned = (seen.direction != block.direction).then(narrow);
         seen.direction.clone_from(&block.direction);
-        let panels = &self.panels.0[self.panels.1..];
         let rows_per_task = rows_per_task(self.kernel);
         let bad = AtomicBool::new(false);
         let memory = &seen.memory;
-        let task = |room: &mut Room, (task, out): (usize, &mut [f32])| {
-            let Room { ids, coefficients, products } = room;
+        let task = |room: &mut Room, task: usize, out: &mut [f32]| {
+            let Room { ids, coefficients } = room;
             let rows = task * rows_per_task..task * rows_per_task + out.len();
             let part = arms.slice(rows.clone());
             let mut memory = memory.part(task);
-            let Part { widths, dots, norms } = &mut *memory;
-            if let Some(packed) = &turned {
-                self.kernel.approximate_panels(&panels[rows.start * self.dim..], rows.len(), packed, products);
-                products.dots(0).clone_into(dots);
-                if norms.is_empty() {
-                    // Nothing is known of these arms yet.
-                    products.norms().clone_into(norms);
-                    widths.resize(rows.len(), f32::INFINITY);
-                }
+            let Part { widths, dots } = &mut *memory;
+            // Infinite where nothing is known of an arm yet.
+            widths.resize(rows.len(), f32::INFINITY);
+            if let Some(direction) = &turned {
+                dots.resize(rows.len(), 0.0);
+                self.coarse.dots(rows.start, direction, dots);
             }
+            let norms = &self.norms[rows];
             block.coefficients_of(&part, ids, coefficients);
             if !pulp::Arch::new().dispatch(Uppers { bounds: &bounds, dots, norms, coefficients, widths, out }) {
                 bad.store(true, Relaxed);
@@ -121,7 +120,7 @@ impl Catalogue {
             }
         };
         seen.uppers.resize(arms.len(), 0.0);
-        seen.uppers.par_chunks_mut(rows_per_task).enumerate().for_each_init(Room::default, task);
+        share_parts(seen.uppers.chunks_mut(rows_per_task), Room::default, task);
         (!bad.load(Relaxed)).then_some(())
     }
 

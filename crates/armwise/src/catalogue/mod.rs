@@ -5,6 +5,7 @@
 //! computed again. The choice is the one from the same arms without a catalogue, to the bit.
 
 mod bounds;
+mod coarse;
 mod lazy;
 mod seen;
 
@@ -20,6 +21,7 @@ use crate::{
     scan::{FEW, shortlist, shortlist_from},
     scoring::{Scorer, rows_per_task},
 };
+use coarse::Coarse;
 use seen::Seen;
 use std::sync::{Mutex, PoisonError};
 
@@ -46,7 +48,9 @@ pub struct Catalogue {
     dim: usize,
     keys: OwnedKeys,
     kernel: Kernel,
-    panels: (Vec<f32>, usize),
+    coarse: Coarse,
+    /// |x|, rounded.
+    norms: Vec<f32>,
     /// Taken out while a choice is under way; another choice at the same time starts from nothing.
     seen: Mutex<Option<Seen>>,
 }
@@ -66,11 +70,11 @@ impl Catalogue {
     /// [`Error::FeatureNotFinite`], [`Error::FeatureTooLarge`].
     pub fn new(arms: &Arms<'_>) -> Result<Self, Error> {
         (0..arms.len()).try_for_each(|row| check_features(row, &arms.row(row)))?;
-        let kernel = Kernel::get();
-        let (features, panels) = match arms.features() {
-            Features::F32(x) => (Stored::F32(x.to_vec()), kernel.panels(x, arms.dim())),
-            Features::F64(x) => (Stored::F64(x.to_vec()), kernel.panels(x, arms.dim())),
+        let features = match arms.features() {
+            Features::F32(x) => Stored::F32(x.to_vec()),
+            Features::F64(x) => Stored::F64(x.to_vec()),
         };
+        let norm = |row: usize| arms.row(row).iter().map(|x| x * x).sum::<f64>().sqrt() as f32;
         let keys = match arms.numbers() {
             Some(numbers) => OwnedKeys::Numbers(numbers.start),
             None if arms.name(0).is_some() => {
@@ -78,7 +82,8 @@ impl Catalogue {
             }
             None => OwnedKeys::Ids((0..arms.len()).map(|row| arms.id(row)).collect()),
         };
-        Ok(Self { features, dim: arms.dim(), keys, kernel, panels, seen: Mutex::new(None) })
+        let (coarse, norms) = (Coarse::new(arms.features(), arms.dim()), (0..arms.len()).map(norm).collect());
+        Ok(Self { features, dim: arms.dim(), keys, kernel: Kernel::get(), coarse, norms, seen: Mutex::new(None) })
     }
 
     /// The arms, ready to be chosen from; a mask and columns may be added to them.
@@ -117,7 +122,7 @@ impl Catalogue {
         if rows.is_none() {
             seen = Seen::new(block.posterior, seen.memory);
             seen.direction.clone_from(&block.direction);
-            rows = shortlist_from(scorer, arms, k, (&self.panels.0[self.panels.1..], &seen.memory));
+            rows = shortlist_from(scorer, arms, k, &seen.memory);
             if rows.is_none() {
                 // A scan that stopped early has not seen all arms.
                 seen = Seen::new(block.posterior, parts());

@@ -19,10 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Part {
     /// Upper bounds of the widths.
     pub(crate) widths: Vec<f32>,
-    /// direction . x, within [`Band::of_dot`](crate::rough::Band::of_dot).
+    /// direction . x, within [`Band::coarse`](crate::rough::Band::coarse).
     pub(crate) dots: Vec<f32>,
-    /// |x|, rounded.
-    pub(crate) norms: Vec<f32>,
 }
 
 /// All parts, each under a lock that nobody waits for: a task writes its own part.

@@ -23,11 +23,11 @@ pub(crate) use means::Directions;
 pub(crate) use packed::Packed;
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};
-pub(crate) use tiles::Convert;
+use tiles::Convert;
 
 use std::sync::OnceLock;
 use tile::{Out, Tiles, run};
-use tiles::{Panels, Rows};
+use tiles::Rows;
 use vector::{Portable, Zero};
 
 /// A set of vector instructions that this processor has.
@@ -153,48 +153,6 @@ impl Kernel {
                 Path::Portable => run::<Portable<f32, 16>, 1, true>(&rows, packed, room, &mut out),
             }
         }
-    }
-
-    /// As [`approximate`](Self::approximate), of `rows` arms in the panels that [`panels`](Self::panels) lays out.
-    pub(crate) fn approximate_panels(
-        self,
-        panels: &[f32],
-        rows: usize,
-        packed: &[Packed<f32>],
-        to: &mut Products<f32>,
-    ) {
-        let panels = Panels { values: panels, rows, dim: packed[0].dim };
-        let width = 2 * self.width();
-        assert!(panels.values.len() >= rows.next_multiple_of(width) * panels.dim, "whole panels");
-        to.prepare(rows, packed, width, true);
-        let Products { dots, widths, norms, .. } = to;
-        let mut out = Out { dots, widths, norms };
-        // SAFETY: as in `approximate`; the panels are whole and need no room.
-        unsafe {
-            match self.0 {
-                #[cfg(target_arch = "x86_64")]
-                Path::Avx512 => avx512_f32(&panels, packed, &mut [], &mut out),
-                #[cfg(target_arch = "x86_64")]
-                Path::Avx2 => avx2_f32(&panels, packed, &mut [], &mut out),
-                Path::Portable => run::<Portable<f32, 16>, 1, true>(&panels, packed, &mut [], &mut out),
-            }
-        }
-    }
-
-    /// Row-major features rounded to f32, in panels of twice [`width`](Self::width) arms, column by column, padded with
-    /// zeros; they start where a cache line does, at the place given.
-    pub(crate) fn panels<S: Convert<f32>>(self, features: &[S], dim: usize) -> (Vec<f32>, usize) {
-        let (rows, width) = (features.len() / dim, 2 * self.width());
-        let mut values = vec![0.0; rows.next_multiple_of(width) * dim + LINE / size_of::<f32>()];
-        let skip = values.as_ptr().align_offset(LINE).min(LINE / size_of::<f32>());
-        let to = &mut values[skip..];
-        for (row, x) in features.chunks_exact(dim).enumerate() {
-            let panel = &mut to[row / width * width * dim..];
-            for (column, x) in x.iter().enumerate() {
-                panel[column * width + row % width] = x.convert();
-            }
-        }
-        (values, skip)
     }
 
     /// Exact products in f64, of row-major features.
