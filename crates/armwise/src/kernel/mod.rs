@@ -138,8 +138,8 @@ impl Kernel {
 
     /// Products and norms in f32, of row-major features rounded to f32.
     pub(crate) fn approximate<S: Convert<f32>>(self, features: &[S], packed: &[Packed<f32>], to: &mut Products<f32>) {
-        let rows = Rows { features, dim: packed[0].dim };
-        to.prepare(features.len() / rows.dim, packed, 2 * self.width(), true);
+        let rows = Rows::new(features, packed[0].dim);
+        to.prepare(features.len() / packed[0].dim, packed, 2 * self.width(), true);
         let Products { dots, widths, norms, room, .. } = to;
         let room = aligned(room);
         let mut out = Out { dots, widths, norms };
@@ -162,8 +162,8 @@ impl Kernel {
         packed: &[Packed<f64>],
         products: &mut Products<f64>,
     ) {
-        let rows = Rows { features, dim: packed[0].dim };
-        products.prepare(features.len() / rows.dim, packed, self.width(), false);
+        let rows = Rows::new(features, packed[0].dim);
+        products.prepare(features.len() / packed[0].dim, packed, self.width(), false);
         let Products { dots, widths, norms, room, .. } = products;
         let room = aligned(room);
         let mut out = Out { dots, widths, norms };

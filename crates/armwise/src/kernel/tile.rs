@@ -47,10 +47,10 @@ impl Ahead {
         Self { at: all.start.addr(), end: all.end.addr(), lines: 1 }
     }
 
-    /// Divides the work among `turns` calls of [`fetch`](Self::fetch).
+    /// How many lines at a time divide the work among `turns` calls of [`fetch`](Self::fetch).
     #[inline(always)]
-    fn divide(&mut self, turns: usize) {
-        self.lines = (self.end - self.at).div_ceil(super::LINE * turns.max(1)).min(4);
+    fn divided(&self, turns: usize) -> usize {
+        (self.end - self.at).div_ceil(super::LINE * turns.max(1)).min(4)
     }
 
     #[inline(always)]
@@ -87,12 +87,15 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     let rows = tiles.rows();
     let width = NV * V::LANES;
     let turns = packed.iter().map(Packed::turns).sum();
-    let mut first = 0;
+    let (mut first, mut lines) = (0, 0);
     while first < rows {
         let here = width.min(rows - first);
         // SAFETY: `first` is below `rows` and a multiple of the tile's width.
         let (tile, mut ahead) = unsafe { tiles.tile::<NV>(first, room) };
-        ahead.divide(turns);
+        if first == 0 {
+            lines = ahead.divided(turns); // no other tile has more to fetch, and dividing is slow
+        }
+        ahead.lines = lines;
         for (block, packed) in packed.iter().enumerate() {
             let place = block * rows + first;
             // SAFETY: the tile has the packing's dimension, and the rest is this function's own contract.

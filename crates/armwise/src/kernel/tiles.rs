@@ -39,21 +39,28 @@ convert!(f64, f32, |x| x as f32, |_| None);
 
 /// Row-major features.
 pub(super) struct Rows<'a, S> {
-    pub(super) features: &'a [S],
-    pub(super) dim: usize,
+    features: &'a [S],
+    dim: usize,
+    count: usize,
+}
+
+impl<'a, S> Rows<'a, S> {
+    pub(super) fn new(features: &'a [S], dim: usize) -> Self {
+        Self { features, dim, count: features.len() / dim }
+    }
 }
 
 impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
     #[inline(always)]
     fn rows(&self) -> usize {
-        self.features.len() / self.dim
+        self.count
     }
 
     #[inline(always)]
     unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (*const V::T, Ahead) {
         let (d, width) = (self.dim, NV * V::LANES);
         let (tile, spare) = room.split_at_mut(d * width);
-        let here = width.min(self.features.len() / d - first);
+        let here = width.min(self.count - first);
         let from = &self.features[first * d..(first + here) * d];
         let rows = match S::same(from) {
             Some(rows) if here == width => rows,
