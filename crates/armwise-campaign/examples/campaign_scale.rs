@@ -125,6 +125,7 @@ fn next_round(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     let choice = choose(&campaign, &Table::open(file, None)?, ChooseOptions::default(), &|_| ())?;
     let (chosen, sends) = (start.elapsed().as_secs_f64(), choice.sent.len());
     choice.commit(&mut campaign, Some(&path.with_extension("csv")))?;
+    drop(campaign);
     let whole = start.elapsed().as_secs_f64();
     let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = memory.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();

@@ -12,6 +12,7 @@ use crate::{
     scan::shortlist,
     scoring::{Explanation, Scorer},
 };
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A policy with what it has learned.
@@ -147,6 +148,23 @@ impl<P: Policy> Learner<P> {
     /// A typed error for bad arms.
     pub fn scores(&self, round: Round, arms: &Arms<'_>) -> Result<Vec<f64>, Error> {
         Scorer::new(&self.policy, &self.posteriors(round)?, round)?.score(arms)
+    }
+
+    /// Arms that were picked elsewhere, in the order of the picks, as a [`Decision`] lists them.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for arms of another shape, [`Error::UnknownBlock`], [`Error::FeatureNotFinite`].
+    ///
+    /// # Panics
+    /// If a pick's row is not among the arms.
+    pub fn explain(&self, round: Round, arms: &Arms<'_>, picks: &[Pick]) -> Result<Vec<ChosenArm>, Error> {
+        let posteriors = self.posteriors(round)?;
+        let scorer = Scorer::new(&self.policy, &posteriors, round)?;
+        scorer.check(arms)?;
+        if let Some(pick) = picks.iter().find(|pick| pick.block >= posteriors.len()) {
+            return Err(Error::UnknownBlock { block: pick.block as u32, last: posteriors.len() as u32 - 1 });
+        }
+        chosen_arms(&scorer, arms, picks)
     }
 
     /// Learns rewards of a decision: of any subset of its arms, in any order, at any time, once each.
@@ -289,27 +307,46 @@ pub(crate) fn decide(
 ) -> Result<Decision, Error> {
     let selection = oracle.argmax(scores)?;
     selection.check(scores)?;
-    let arms = scores.arms();
-    let mut rows = Vec::with_capacity(selection.arms.len() * arms.dim());
-    selection.arms.iter().for_each(|pick| arms.row_onto(pick.row, &mut rows));
-    if check_features(0, &rows).is_err() {
-        let picked = selection.arms.iter().zip(rows.chunks_exact(arms.dim()));
-        picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
-    }
-    let ids: Vec<u64> = selection.arms.iter().map(|pick| arms.id(pick.row)).collect();
-    let explained = scorer.explain(&rows, &ids, &selection.arms);
-    let chosen = |(pick, (explained, features)): (&Pick, (Explanation, &[f64]))| {
-        let Explanation { mean, width, draw, score } = explained;
-        let (id, name) = (arms.id(pick.row), arms.name(pick.row).map(str::to_owned));
-        ChosenArm { id, name, block: pick.block as u32, mean, width, draw, score, features: features.to_vec() }
-    };
     Ok(Decision {
         round,
-        arms: selection.arms.iter().zip(explained.into_iter().zip(rows.chunks_exact(arms.dim()))).map(chosen).collect(),
+        arms: chosen_arms(scorer, &scores.arms(), &selection.arms)?,
         objective: selection.objective,
         upper_bound: selection.upper_bound,
         quality: selection.quality,
         prices: selection.prices,
         missing: selection.missing,
     })
+}
+
+/// Picks that one task writes down.
+const PICKS: usize = 2048;
+
+/// The picks in their order, with what there is to tell about them.
+fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) -> Result<Vec<ChosenArm>, Error> {
+    let task = |picks: &[Pick]| -> Result<Vec<ChosenArm>, Error> {
+        let mut rows = Vec::with_capacity(picks.len() * arms.dim());
+        picks.iter().for_each(|pick| arms.row_onto(pick.row, &mut rows));
+        if check_features(0, &rows).is_err() {
+            let picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
+            picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
+        }
+        let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
+        let explained = scorer.explain(&rows, &ids, picks);
+        let chosen = |(pick, (explained, features)): (&Pick, (Explanation, &[f64]))| {
+            let Explanation { mean, width, draw, score } = explained;
+            let (id, name) = (arms.id(pick.row), arms.name(pick.row).map(str::to_owned));
+            ChosenArm { id, name, block: pick.block as u32, mean, width, draw, score, features: features.to_vec() }
+        };
+        Ok(picks.iter().zip(explained.into_iter().zip(rows.chunks_exact(arms.dim()))).map(chosen).collect())
+    };
+    if picks.len() <= PICKS {
+        return task(picks);
+    }
+    // The first error in the order of the picks, whatever the threads do.
+    let tasks: Vec<_> = picks.par_chunks(PICKS).map(task).collect();
+    let mut all = Vec::with_capacity(picks.len());
+    for arms in tasks {
+        all.extend(arms?);
+    }
+    Ok(all)
 }

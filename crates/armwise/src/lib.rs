@@ -26,6 +26,7 @@ mod id;
 mod kernel;
 mod learner;
 mod ledger;
+mod look;
 mod model;
 mod normal;
 pub mod oracle;
@@ -49,6 +50,7 @@ pub use decision::{ChosenArm, Decision, Reward};
 pub use error::Error;
 pub use id::{Names, id_of};
 pub use learner::Learner;
+pub use look::{Look, Panels};
 pub use model::{Block, Model, Observation};
 pub use oracle::{
     Assignment, Budget, Constraint, Explicit, Infeasible, Linear, Missing, Needs, OnInfeasible, Oracle, Pick, Price,

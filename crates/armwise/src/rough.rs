@@ -170,8 +170,9 @@ impl Band {
         self.slope * norm + self.tiny * (1.0 + norm)
     }
 
+    /// How far a score may be off.
     #[inline(always)]
-    fn of(self, scan: f64, norm: f64, g: f64) -> f64 {
+    pub(crate) fn of(self, scan: f64, norm: f64, g: f64) -> f64 {
         const ROUNDING: f64 = 1.0 / (1_u64 << 50) as f64;
         let g = g.abs();
         (self.slope + self.slope_g * g) * norm + ROUNDING * scan.abs() + self.tiny * (1.0 + norm) * (1.0 + g)

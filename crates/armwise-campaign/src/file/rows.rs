@@ -70,7 +70,7 @@ pub struct Sent {
     pub rank: u32,
     /// Whether the estimate alone would have chosen it too.
     pub greedy: Option<bool>,
-    /// x.
+    /// x, in numbers that single precision has.
     pub features: Vec<f64>,
 }
 
@@ -107,7 +107,7 @@ fn optional(hash: &mut Sha256, number: Option<f64>) {
 
 /// SHA-256 over decisions in their order.
 pub(super) fn digest_sent(sent: &[Sent]) -> String {
-    let mut hash = Sha256::new();
+    let (mut hash, mut features) = (Sha256::new(), Vec::new());
     for row in sent {
         hash.update(row.id.key().to_le_bytes());
         text(&mut hash, &row.customer);
@@ -120,7 +120,8 @@ pub(super) fn digest_sent(sent: &[Sent]) -> String {
         optional(&mut hash, row.draw);
         hash.update(row.rank.to_le_bytes());
         hash.update([row.greedy.map_or(2, u8::from)]);
-        hash.update(blob(&row.features));
+        blob(&row.features, &mut features);
+        hash.update(&features);
     }
     hex(hash)
 }
@@ -135,15 +136,19 @@ pub(super) fn digest_outcomes(outcomes: &[Outcome]) -> String {
     hex(hash)
 }
 
-fn blob(features: &[f64]) -> Vec<u8> {
-    features.iter().flat_map(|x| x.to_bits().to_le_bytes()).collect()
+/// The features as they are stored: the recipe gives numbers of single precision, so nothing is lost.
+fn blob(features: &[f64], room: &mut Vec<u8>) {
+    room.clear();
+    room.extend(features.iter().flat_map(|&x| (x as f32).to_le_bytes()));
 }
 
 pub(super) fn insert_sent(transaction: &Transaction<'_>, seq: u64, sent: &[Sent]) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut features = Vec::new();
     for row in sent {
+        blob(&row.features, &mut features);
         let Sent { customer, promotion, control, segment, mean, width, draw, score, rank, greedy, .. } = row;
-        let (id, seq, features) = (row.id.key(), seq.cast_signed(), blob(&row.features));
+        let (id, seq) = (row.id.key(), seq.cast_signed());
         insert.execute(params![
             id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features
         ])?;
@@ -173,7 +178,7 @@ fn read_sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
         score: row.get("score")?,
         rank: row.get("rank")?,
         greedy: row.get("greedy")?,
-        features: features.as_chunks().0.iter().map(|bytes| f64::from_bits(u64::from_le_bytes(*bytes))).collect(),
+        features: features.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
     })
 }
 

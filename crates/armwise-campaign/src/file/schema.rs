@@ -1,4 +1,4 @@
-//! The schema, version 1, documented for whoever queries a campaign with plain SQL.
+//! The schema, version 2, documented for whoever queries a campaign with plain SQL.
 //!
 //! The decision to know: `event`, `decision` and `outcome` are the log and only grow (triggers refuse anything else);
 //! `snapshot` is a cache that can be thrown away; the view `result` is what an analyst wants.
@@ -11,7 +11,7 @@ use std::path::Path;
 /// "armw", so that `file` and SQLite know what it is.
 const APPLICATION: i32 = 0x6172_6d77;
 /// The version of the schema.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// The tables. A decision's id is `round * 2^32 + number`; people see it as `r3-17`.
 const SCHEMA: &str = "
@@ -40,7 +40,7 @@ CREATE TABLE decision (              -- who was chosen for what, and why
   score     REAL NOT NULL,           -- what was maximised
   rank      INTEGER NOT NULL,        -- 1, 2, ... by score within the promotion
   greedy    INTEGER,                 -- 1: the estimate alone would have chosen it too
-  features  BLOB NOT NULL            -- x, little-endian f64
+  features  BLOB NOT NULL            -- x, little-endian f32
 ) STRICT;
 CREATE INDEX decision_customer ON decision (customer);
 

@@ -171,7 +171,8 @@ fn found_in(campaign: &Campaign, table: &Table, customer: &str) -> Result<(Vec<f
         })?;
         if let Some(row) = place {
             let dim = campaign.recipe().dim();
-            let features = campaign.recipe().apply(&rows)?.0[row * dim..(row + 1) * dim].to_vec();
+            let features = &campaign.recipe().apply(&rows)?.0[row * dim..(row + 1) * dim];
+            let features = features.iter().map(|&x| f64::from(x)).collect();
             let flag = |column: &Option<String>| match column {
                 Some(column) => Ok(rows.flags(column)?[row]),
                 None => Ok(true),

@@ -7,10 +7,12 @@
 mod apply;
 mod fit;
 mod labels;
+mod tile;
 
 pub use apply::Oddities;
 pub use fit::fit;
 pub use labels::Effect;
+pub(crate) use tile::Columns;
 
 use crate::config::MissingRule;
 use serde::{Deserialize, Serialize};

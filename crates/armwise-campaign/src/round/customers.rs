@@ -1,109 +1,74 @@
-//! Every customer of the table, remembered in 16 bytes: to find one that stands twice, and the segment of the chosen.
+//! Every customer of the table, remembered in 8 bytes: to find one that stands twice.
 //!
-//! The decision to know: identity is 96 bits of two hashes of the id, so that 1e7 customers take 160 MB and a false
-//! alarm has a chance of about 1e-15.
+//! The decision to know: the hashes of the ids go to places by their first bits as they come, and each place is sorted
+//! at the end, in the cache. Only where two hashes are equal is the table read once more, to compare the ids
+//! themselves, so what is found is certain.
 
-use super::part::Prepared;
+use super::prepare::Prepared;
 use crate::{Error, table::Table};
 use armwise::id_of;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
-/// (id: 64 bits, check: 32 bits, place: 32 bits), sorted once all are there.
-#[derive(Debug, Default)]
+/// By the first eight bits of the hash.
+const PLACES: usize = 256;
+
+/// The hashes of all customers, and how many may not be chosen.
+#[derive(Debug)]
 pub(super) struct Customers {
-    keys: Vec<u128>,
-    segment_of: Vec<u32>,
-    segments: Vec<String>,
-    codes: HashMap<String, u32>,
+    places: Vec<Vec<u64>>,
+    count: usize,
     pub(super) resting: u64,
     pub(super) held_out: u64,
 }
 
-/// A second hash, independent of the first: of the text backwards with a mark.
-pub(super) fn check_of(name: &str) -> u32 {
-    // FNV-1a: its weaknesses do not matter beside 64 good bits.
-    name.bytes().rev().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+impl Default for Customers {
+    fn default() -> Self {
+        Self { places: vec![Vec::new(); PLACES], count: 0, resting: 0, held_out: 0 }
+    }
 }
-
-const NONE: u32 = u32::MAX;
 
 impl Customers {
     pub(super) fn len(&self) -> usize {
-        self.keys.len()
+        self.count
     }
 
     pub(super) fn extend(&mut self, part: &Prepared) {
-        let first = u128::from(part.first) - 1;
-        let keys = part.ids.iter().zip(&part.checks).zip(0_u128..);
-        self.keys
-            .extend(keys.map(|((&id, &check), row)| u128::from(id) << 64 | u128::from(check) << 32 | (first + row)));
+        part.ids.iter().for_each(|id| self.places[(id >> 56) as usize].push(*id));
+        self.count += part.ids.len();
         self.resting += part.resting;
         self.held_out += part.held_out;
-        for segment in &part.segments {
-            let code = segment.as_ref().map_or(NONE, |segment| {
-                let next = self.segments.len() as u32;
-                *self.codes.entry(segment.clone()).or_insert_with(|| {
-                    self.segments.push(segment.clone());
-                    next
-                })
-            });
-            self.segment_of.push(code);
-        }
     }
 
-    /// Sorts, and refuses a customer that stands twice.
-    pub(super) fn finish(&mut self, table: &Table, column: &str) -> Result<(), Error> {
-        self.keys.par_sort_unstable();
-        let twice = self.keys.par_windows(2).filter(|pair| pair[0] >> 32 == pair[1] >> 32);
-        // The first row that repeats an earlier one, whatever the order of the hashes.
-        let Some(pair) = twice.min_by_key(|pair| pair[1] as u32) else { return Ok(()) };
-        let (first, second) = (u64::from(pair[0] as u32) + 1, u64::from(pair[1] as u32) + 1);
-        let customer = name_at(table, column, first)?;
-        Err(Error::DuplicateCustomer { table: table.name().to_owned(), customer, first, second })
-    }
-
-    /// Names both rows where the library found a customer twice.
-    pub(super) fn blame(&self, error: armwise::Error, table: &Table) -> Error {
-        let armwise::Error::DuplicateName { name, .. } = &error else { return error.into() };
-        let wanted = u128::from(id_of(name)) << 32 | u128::from(check_of(name));
-        let mut rows: Vec<u64> =
-            self.keys.iter().filter(|&&key| key >> 32 == wanted).map(|&key| u64::from(key as u32) + 1).collect();
-        rows.sort_unstable();
-        match rows[..] {
-            [first, second, ..] => {
-                Error::DuplicateCustomer { table: table.name().to_owned(), customer: name.clone(), first, second }
-            }
-            _ => error.into(),
-        }
-    }
-
-    /// The segment of a customer; the keys are sorted.
-    pub(super) fn segment(&self, customer: &str) -> Option<String> {
-        if self.segment_of.is_empty() {
-            return None;
-        }
-        let wanted = u128::from(id_of(customer)) << 32 | u128::from(check_of(customer));
-        let place = self.keys.partition_point(|key| key >> 32 < wanted);
-        let row = *self.keys.get(place)? as u32;
-        self.segments.get(self.segment_of[row as usize] as usize).cloned()
+    /// Refuses a customer that stands twice among those seen.
+    pub(super) fn check(&mut self, table: &Table, column: &str) -> Result<(), Error> {
+        let twice = |place: &mut Vec<u64>| {
+            place.sort_unstable();
+            place.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect::<Vec<u64>>()
+        };
+        let mut suspects = self.places.par_iter_mut().map(twice).collect::<Vec<_>>().concat();
+        suspects.dedup();
+        if suspects.is_empty() { Ok(()) } else { compare(table, column, &suspects) }
     }
 }
 
-/// The customer in a row, by reading the table once more.
-fn name_at(table: &Table, column: &str, row: u64) -> Result<String, Error> {
+/// Reads the table once more; the first row that repeats an earlier one among customers with these hashes, ascending,
+/// is refused.
+fn compare(table: &Table, column: &str, suspects: &[u64]) -> Result<(), Error> {
+    let mut seen: HashMap<String, u64> = HashMap::new();
     for rows in table.batches(Some(&[column.to_owned()]))? {
         let rows = rows?;
-        let mut found = None;
-        rows.each_text(column, |at, text| {
-            if rows.number(at) == row {
-                found = text.map(str::to_owned);
+        rows.each_text(column, |row, text| {
+            let Some(text) = text.filter(|text| suspects.binary_search(&id_of(text)).is_ok()) else { return Ok(()) };
+            let second = rows.number(row);
+            match seen.insert(text.to_owned(), second) {
+                None => Ok(()),
+                Some(first) => {
+                    let (table, customer) = (table.name().to_owned(), text.to_owned());
+                    Err(Error::DuplicateCustomer { table, customer, first, second })
+                }
             }
-            Ok(())
         })?;
-        if let Some(found) = found {
-            return Ok(found);
-        }
     }
-    Ok(String::new())
+    Ok(())
 }

@@ -1,14 +1,16 @@
 //! A round: from a table of customers to sends.
 //!
-//! The decision to know: the table streams through [`armwise::Choosing`] part by part, so memory stays with the
-//! candidates; one thread reads and makes features while the others score. Nothing is written before everything,
-//! duplicates included, is known to be good.
+//! The decision to know: the table streams through a sieve part by part, so memory stays with the candidates; one
+//! thread reads while the others make features and score. Nothing is written before everything, duplicates included,
+//! is known to be good.
 
 mod budget;
 mod constraint;
 mod customers;
 mod part;
+mod prepare;
 mod prices;
+mod sample;
 mod sieve;
 mod summary;
 
@@ -22,11 +24,13 @@ use crate::{
     recipe::Oddities,
     table::{Pending, Table},
 };
-use armwise::{ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
+use armwise::{Algorithm, ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
 use customers::Customers;
-use part::Parts;
-pub(crate) use part::is_held_out;
-use sieve::Sieve;
+use part::Part;
+pub(crate) use prepare::is_held_out;
+use prepare::{Parts, Prepared, Wanted};
+use rayon::prelude::*;
+use sieve::{Chosen, Sieve};
 use std::{
     collections::{BTreeSet, HashSet},
     path::Path,
@@ -76,62 +80,132 @@ pub fn choose(
     let shadow = constraint::oracle(config, Some(share / (1.0 - share)), armwise::OnInfeasible::Fill, round);
 
     let by_mean_oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
-    let mut choosing = Sieve::new(&learner, round, &oracle);
-    let mut by_mean = known.then(|| Sieve::light(&greedy, round, &by_mean_oracle));
-    let mut control = (share > 0.0).then(|| Sieve::new(&learner, round, &shadow));
-    let mut customers = Customers::default();
-    let mut odd = Oddities::default();
+    let mut sieves = Sieves {
+        main: Sieve::new(&learner, round, &oracle)?,
+        by_mean: None,
+        control: if share > 0.0 { Some(Sieve::new(&learner, round, &shadow)?) } else { None },
+    };
+    if known {
+        sieves.by_mean = Some(Sieve::light(&greedy, round, &by_mean_oracle)?.beside(&sieves.main));
+    }
     let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
-    std::thread::scope(|scope| -> Result<(), Error> {
-        let (send, receive) = sync_channel(3);
-        let batches = table.batches(Some(&parts.columns()))?;
-        let parts = &parts;
-        scope.spawn(move || {
-            for rows in batches {
-                let part = rows.and_then(|rows| parts.prepare(&rows));
-                let failed = part.is_err();
-                if send.send(part).is_err() || failed {
-                    return;
-                }
-            }
-        });
-        for part in receive {
-            let part = part?;
-            customers.extend(&part);
-            odd.add(&part.odd);
-            progress(customers.len() as u64);
-            let blame = |error| customers.blame(error, table);
-            if let Some(main) = &part.main {
-                let (chosen, by_mean) =
-                    rayon::join(|| choosing.add(main), || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(main)));
-                chosen.and(by_mean).map_err(blame)?;
-            }
-            if let (Some(control), Some(held)) = (&mut control, &part.control) {
-                control.add(held).map_err(blame)?;
-            }
-            parts.reuse(part);
-        }
-        Ok(())
-    })?;
+    sieves.guess(table, &parts)?;
+    let (mut customers, odd) = sieves.sift(table, &parts, &config.customer, progress)?;
     if customers.len() == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
-    if !choosing.any() {
+    if !sieves.main.any() {
         let problem = "no customer may be chosen: all rest, are held out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
-    let (decision, (unique, by_mean)) = rayon::join(
-        || choosing.finish(),
-        || (customers.finish(table, &config.customer), by_mean.map(Sieve::chosen).transpose()),
-    );
+    let (settled, unique) = rayon::join(|| sieves.settle(), || customers.check(table, &config.customer));
     unique?;
-    let (mut decision, by_mean) = (decision.map_err(|error| told(config, error))?, by_mean?);
+    if !settled.map_err(|error| told(config, error))? {
+        sieves.sift(table, &parts, &config.customer, progress)?;
+        sieves.settle().map_err(|error| told(config, error))?;
+    }
+    let Sieves { main, by_mean, control } = sieves;
+    let by_mean = by_mean.map(Sieve::chosen);
+    let chosen = main.finish()?;
     let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
-    let chosen = std::mem::take(&mut decision.arms);
-    let held_out = control.map(|control| control.arms).unwrap_or_default();
-    let sent = write_down(campaign, round, chosen, held_out, by_mean.as_deref(), &customers);
-    let summary = summary::summarise(campaign, round, &decision, &sent, &customers, odd, known);
+    let selection = chosen.selection.clone();
+    let sent = write_down(config, round, chosen, control, by_mean.as_deref());
+    let summary = summary::summarise(campaign, round, &selection, &sent, &customers, odd, known);
     Ok(Choice { sent, summary, round })
+}
+
+/// The choices that are made from one table.
+struct Sieves<'a> {
+    main: Sieve<'a, Algorithm>,
+    /// What the estimate alone would choose, where there is one.
+    by_mean: Option<Sieve<'a, Greedy>>,
+    /// The hold-out's.
+    control: Option<Sieve<'a, Algorithm>>,
+}
+
+/// Rows that one task makes ready.
+const PIECE: usize = 1 << 13;
+
+impl Sieves<'_> {
+    /// Takes a guess at prices from a sample of a large table.
+    fn guess(&mut self, table: &Table, parts: &Parts<'_>) -> Result<(), Error> {
+        let Some((sample, share)) = sample::sample(table, parts)? else { return Ok(()) };
+        let Self { main, by_mean, .. } = self;
+        let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.guess(&sample, share));
+        let (main, by_mean) = rayon::join(|| main.guess(&sample, share), by_mean);
+        Ok(main.and(by_mean)?)
+    }
+
+    /// Sifts the table.
+    fn sift(
+        &mut self,
+        table: &Table,
+        parts: &Parts<'_>,
+        column: &str,
+        progress: Progress<'_>,
+    ) -> Result<(Customers, Oddities), Error> {
+        let (mut customers, mut odd) = (Customers::default(), Oddities::default());
+        std::thread::scope(|scope| {
+            let (send, receive) = sync_channel(2);
+            let batches = table.batches(Some(&parts.columns()))?;
+            scope.spawn(move || {
+                for rows in batches {
+                    let failed = rows.is_err();
+                    if send.send(rows).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+            for rows in receive {
+                let rows = rows?;
+                let pieces: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
+                let wanted = self.wanted();
+                let pieces: Vec<_> = pieces.par_iter().map(|rows| parts.prepare(rows, &wanted)).collect();
+                drop(wanted);
+                let pieces = pieces.into_iter().collect::<Result<Vec<_>, _>>()?;
+                for piece in &pieces {
+                    customers.extend(piece);
+                    odd.add(&piece.odd);
+                }
+                progress(customers.len() as u64);
+                if let Err(error) = self.add(&pieces) {
+                    // A customer who stands twice is told with both rows.
+                    customers.check(table, column)?;
+                    return Err(error.into());
+                }
+                pieces.into_iter().for_each(|piece| parts.reuse(piece));
+            }
+            Ok((customers, odd))
+        })
+    }
+
+    /// Whom to make features for; nobody in particular where a sieve wants all.
+    fn wanted(&self) -> Vec<Wanted<'_>> {
+        let main = (!self.main.is_settled()).then(|| self.main.wanted());
+        let by_mean = self.by_mean.as_ref().filter(|by_mean| !by_mean.is_settled()).map(Sieve::wanted);
+        [main, by_mean].into_iter().flatten().collect::<Option<Vec<_>>>().unwrap_or_default()
+    }
+
+    fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
+        let rows = pieces.iter().map(|piece| piece.considered).sum();
+        let parts = || pieces.iter().filter_map(|piece| piece.main.as_ref());
+        let Self { main, by_mean, control } = self;
+        let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(parts(), rows));
+        let (main, by_mean) = rayon::join(|| main.add(parts(), rows), by_mean);
+        main.and(by_mean)?;
+        let Some(control) = control else { return Ok(()) };
+        let held = || pieces.iter().filter_map(|piece| piece.control.as_ref());
+        control.add(held(), held().map(Part::len).sum())
+    }
+
+    /// Asks the oracles; false if the table must be sifted once more.
+    fn settle(&mut self) -> Result<bool, armwise::Error> {
+        let Self { main, by_mean, control } = self;
+        let by_mean = || by_mean.as_mut().map_or(Ok(true), Sieve::settle);
+        let (main, by_mean) = rayon::join(|| main.settle(), by_mean);
+        let control = control.as_mut().filter(|control| control.any()).map_or(Ok(true), Sieve::settle)?;
+        Ok(main? & by_mean? & control)
+    }
 }
 
 impl Choice {
@@ -216,36 +290,39 @@ pub(crate) fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Er
 
 /// The decisions as rows of the file; `by_mean` is who the estimate alone would have chosen.
 fn write_down(
-    campaign: &Campaign,
+    config: &Config,
     round: Round,
-    chosen: Vec<ChosenArm>,
-    held_out: Vec<ChosenArm>,
+    chosen: Chosen,
+    held_out: Option<Chosen>,
     by_mean: Option<&[(u64, u32)]>,
-    customers: &Customers,
 ) -> Vec<Sent> {
-    let mut sent = Vec::with_capacity(chosen.len() + held_out.len());
-    for (arms, control) in [(chosen, false), (held_out, true)] {
-        let mut rank = vec![0; campaign.config().promotion.len()];
-        for arm in arms {
-            let customer = arm.name.unwrap_or_default();
+    let mut sent = Vec::new();
+    for (chosen, control) in [(Some(chosen), false), (held_out, true)] {
+        let Some(Chosen { arms, segments, .. }) = chosen else { continue };
+        let before = sent.len() as u32;
+        // The arms of a block stand together, the best first.
+        let mut first = vec![0; config.promotion.len()];
+        (0..arms.len()).rev().for_each(|place| first[arms[place].block as usize] = place as u32);
+        let write = |((place, arm), segment): ((u32, ChosenArm), Option<String>)| {
             let block = arm.block as usize;
-            rank[block] += 1;
             let greedy = by_mean.filter(|_| !control);
-            sent.push(Sent {
-                id: DecisionId { round: round.t, number: sent.len() as u32 + 1 },
+            Sent {
+                id: DecisionId { round: round.t, number: before + place + 1 },
                 greedy: greedy.map(|greedy| greedy.binary_search(&(arm.id, arm.block)).is_ok()),
-                segment: customers.segment(&customer),
-                customer,
-                promotion: campaign.config().promotion[block].name.clone(),
+                segment,
+                customer: arm.name.unwrap_or_default(),
+                promotion: config.promotion[block].name.clone(),
                 control,
                 mean: arm.mean,
                 width: arm.width,
                 draw: arm.draw,
                 score: arm.score,
-                rank: rank[block],
+                rank: place - first[block] + 1,
                 features: arm.features,
-            });
-        }
+            }
+        };
+        let places = 0..arms.len() as u32;
+        sent.par_extend(places.into_par_iter().zip(arms).zip(segments).map(write));
     }
     sent
 }

@@ -1,37 +1,11 @@
-//! A batch of the table made ready to be chosen from: features, who may get what, costs, groups.
+//! Rows to choose from: names, features, who may get what, costs, groups, segments.
 //!
-//! The decision to know: customers who may get nothing (they rest) are taken out before scoring, and those of the
-//! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
-//! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like.
+//! The decision to know: names are one text with the places where each ends, and every other column is one vector, so a
+//! million rows are a handful of allocations.
 
-use crate::{Error, config::Config, file::Setup, recipe::Oddities, table::Rows};
-use armwise::{Arms, Column, Draws, Names, Round, Stream, id_of};
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
-
-/// What draws the hold-out: of the campaign's seed and the customer's id alone, the same in every round.
-const HOLD_OUT: Stream = Stream(256);
-
-fn hold_out_draws(config: &Config) -> Draws {
-    Round::new(config.seed, 0).draws(0, HOLD_OUT)
-}
-
-/// Whether a customer is in the hold-out.
-pub(crate) fn is_held_out(config: &Config, customer: &str) -> bool {
-    let share = config.limits.hold_out;
-    share > 0.0 && hold_out_draws(config).uniform(id_of(customer)) < share
-}
-
-/// Reads rows into parts.
-pub(super) struct Parts<'a> {
-    setup: &'a Setup,
-    resting: HashSet<String>,
-    draws: Draws,
-    /// Room for features that is not needed any more.
-    used: Mutex<Vec<f64>>,
-}
+#[cfg(test)]
+use armwise::id_of;
+use armwise::{Arms, Column, Names};
 
 /// Rows to choose from.
 #[derive(Debug, Default)]
@@ -40,131 +14,18 @@ pub(super) struct Part {
     text: String,
     ends: Vec<usize>,
     /// The library's ids of the names.
-    ids: Vec<u64>,
-    features: Vec<f64>,
-    eligible: Vec<bool>,
-    /// Named columns with the number of values per row.
-    columns: Vec<(String, Vec<f64>)>,
-}
-
-/// A batch, split.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) main: Option<Part>,
-    pub(super) control: Option<Part>,
-    pub(super) odd: Oddities,
-    /// Of all rows: customer, and segment where there is one.
     pub(super) ids: Vec<u64>,
-    pub(super) checks: Vec<u32>,
+    pub(super) features: Vec<f32>,
+    pub(super) eligible: Vec<bool>,
+    /// The customers' segments, where there are segments.
     pub(super) segments: Vec<Option<String>>,
-    pub(super) first: u64,
-    pub(super) resting: u64,
-    pub(super) held_out: u64,
-}
-
-impl<'a> Parts<'a> {
-    pub(super) fn new(setup: &'a Setup, resting: HashSet<String>) -> Self {
-        Self { setup, resting, draws: hold_out_draws(&setup.config), used: Mutex::default() }
-    }
-
-    /// Takes back what a part was made of.
-    pub(super) fn reuse(&self, part: Prepared) {
-        if let Some(main) = part.main {
-            *self.used.lock().unwrap_or_else(PoisonError::into_inner) = main.features;
-        }
-    }
-
-    /// The columns to be read.
-    pub(super) fn columns(&self) -> Vec<String> {
-        let mut columns = self.setup.config.own_columns();
-        columns.extend(self.setup.recipe.names().map(str::to_owned));
-        columns.into_iter().collect()
-    }
-
-    /// Reads a batch.
-    pub(super) fn prepare(&self, rows: &Rows) -> Result<Prepared, Error> {
-        let config = &self.setup.config;
-        let blocks = config.promotion.len();
-        let mut features = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        let odd = self.setup.recipe.apply_into(rows, &mut features)?;
-        let mut eligible = Vec::new();
-        for (block, promotion) in config.promotion.iter().enumerate() {
-            let Some(column) = &promotion.eligible else { continue };
-            eligible.resize(rows.len() * blocks, true);
-            for (row, flag) in rows.flags(column)?.into_iter().enumerate() {
-                eligible[row * blocks + block] = flag;
-            }
-        }
-        let columns = self.constraint_columns(rows, blocks)?;
-        let mut segments = Vec::new();
-        if let Some(segment) = &config.segment {
-            rows.each_text(segment, |_, text| {
-                segments.push(text.map(str::to_owned));
-                Ok(())
-            })?;
-        }
-        let whole = Part { text: String::new(), ends: Vec::new(), ids: Vec::new(), features, eligible, columns };
-        let (mut whole, mut main, mut control) = (whole, Vec::with_capacity(rows.len()), Vec::new());
-        let mut checks = Vec::with_capacity(rows.len());
-        let (mut resting, mut held_out) = (0, 0);
-        rows.each_text(&config.customer, |row, name| {
-            let name = name.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
-            let id = id_of(name);
-            whole.name(name, id);
-            checks.push(super::customers::check_of(name));
-            let held = config.limits.hold_out > 0.0 && self.draws.uniform(id) < config.limits.hold_out;
-            held_out += u64::from(held);
-            if !self.resting.is_empty() && self.resting.contains(name) {
-                resting += 1;
-            } else if whole.eligible.is_empty() || whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
-                if held { control.push(row) } else { main.push(row) }
-            }
-            Ok(())
-        })?;
-        let (ids, first) = (whole.ids.clone(), rows.number(0));
-        let control = if control.is_empty() { None } else { Some(whole.pick(&control)) };
-        let main = match main.len() {
-            0 => None,
-            all if all == rows.len() => Some(whole),
-            _ => Some(whole.pick(&main)),
-        };
-        Ok(Prepared { main, control, odd, ids, checks, segments, first, resting, held_out })
-    }
-
-    /// Costs per arm, and for each group whether a row belongs to it.
-    fn constraint_columns(&self, rows: &Rows, blocks: usize) -> Result<Vec<(String, Vec<f64>)>, Error> {
-        let config = &self.setup.config;
-        let mut columns = Vec::new();
-        if config.limits.budget.is_some() {
-            let own = config.limits.cost.as_ref().map(|column| costs(rows, column)).transpose()?;
-            let of = |row: usize, block: usize| {
-                config.promotion[block].cost.unwrap_or(0.0) + own.as_ref().map_or(0.0, |own| own[row])
-            };
-            let values = (0..rows.len()).flat_map(|row| (0..blocks).map(move |block| (row, block)));
-            columns.push((super::constraint::COST.to_owned(), values.map(|(row, block)| of(row, block)).collect()));
-        }
-        for (place, group) in config.limits.group.iter().enumerate() {
-            let mut values = Vec::with_capacity(rows.len());
-            rows.each_text(&group.column, |_, text| {
-                values.push(if text == Some(&group.value) { 1.0 } else { 0.0 });
-                Ok(())
-            })?;
-            columns.push((super::constraint::group(place), values));
-        }
-        Ok(columns)
-    }
-}
-
-fn costs(rows: &Rows, column: &str) -> Result<Vec<f64>, Error> {
-    let costs = rows.numbers(column)?;
-    match costs.iter().position(|cost| cost.is_nan() || *cost < 0.0) {
-        None => Ok(costs),
-        Some(row) => Err(rows.bad(row, column, "a cost must be a number of at least 0")),
-    }
+    /// Named columns with the number of values per row.
+    pub(super) columns: Vec<(String, Vec<f64>)>,
 }
 
 impl Part {
-    fn name(&mut self, name: &str, id: u64) {
+    /// Adds a customer.
+    pub(super) fn name(&mut self, name: &str, id: u64) {
         self.text.push_str(name);
         self.ends.push(self.text.len());
         self.ids.push(id);
@@ -184,6 +45,18 @@ impl Part {
     pub(super) fn name_of(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.text[start..self.ends[row]]
+    }
+
+    /// The segment of the customer in a row.
+    pub(super) fn segment_of(&self, row: usize) -> Option<&str> {
+        self.segments.get(row)?.as_deref()
+    }
+
+    /// Whether two rows have the same id.
+    pub(super) fn has_equal_ids(&self) -> bool {
+        let mut ids = self.ids.clone();
+        ids.sort_unstable();
+        ids.windows(2).any(|pair| pair[0] == pair[1])
     }
 
     /// The customers, in row order.
@@ -209,6 +82,9 @@ impl Part {
         for ((_, mine), (_, theirs)) in self.columns.iter_mut().zip(&part.columns) {
             extend(mine, theirs, count, rows);
         }
+        if !part.segments.is_empty() {
+            self.segments.extend(rows.iter().map(|&row| part.segments[row].clone()));
+        }
         rows.iter().for_each(|&row| self.name(part.name_of(row), part.ids[row]));
     }
 
@@ -219,6 +95,9 @@ impl Part {
         retain(&mut self.eligible, count, rows);
         self.columns.iter_mut().for_each(|(_, values)| retain(values, count, rows));
         retain(&mut self.ids, count, rows);
+        if !self.segments.is_empty() {
+            self.segments = rows.iter().map(|&row| self.segments[row].take()).collect();
+        }
         let mut text = String::with_capacity(self.text.len() / count.max(1) * rows.len() + 64);
         let mut ends = Vec::with_capacity(rows.len());
         for &row in rows {
@@ -307,7 +186,7 @@ impl Part {
     pub(super) fn made(
         count: usize,
         dim: usize,
-        feature: impl Fn(u64) -> f64,
+        feature: impl Fn(u64) -> f32,
         eligible: impl Fn(usize, usize) -> bool,
     ) -> Self {
         let mut part = Self {

@@ -29,6 +29,29 @@ impl Priced {
         self.floors.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What is certain after the best selection from the rows seen so far, where all quotas are filled.
+    pub(super) fn settle(&self, best: &Selection) -> Option<Vec<f64>> {
+        let quotas = self.quotas.as_ref().filter(|_| best.missing.is_empty())?;
+        let floors = floors(quotas, best);
+        *self.floors.lock().unwrap_or_else(PoisonError::into_inner) = Some(floors.clone());
+        Some(floors)
+    }
+
+    /// Floors from a sample with this share of the rows: most probably below those of all rows, but not certain. None
+    /// where the sample cannot tell.
+    pub(super) fn guess(&self, sample: &Scores<'_>, share: f64) -> Result<Option<Vec<f64>>, Error> {
+        let Some(quotas) = &self.quotas else { return Ok(None) };
+        let each = ranges(quotas).map(|(min, max)| match max {
+            Some(max) if max == min => Quota::Exactly(raised(max, share)),
+            max => Quota::Between(QuotaRange { min: raised(min, share), max: max.map(|max| raised(max, share)) }),
+        });
+        let quotas = Assignment { quotas: BlockQuotas::Each(each.collect()), ..quotas.clone() };
+        match quotas.argmax(sample) {
+            Err(Error::Infeasible(_)) => Ok(None),
+            best => Ok(Some(floors(&quotas, &best?)).filter(|floors| floors.iter().any(|floor| floor.is_finite()))),
+        }
+    }
+
     /// How many rows the quotas can take; none where there is no such number.
     pub(super) fn places(&self) -> Option<usize> {
         ranges(self.quotas.as_ref()?).map(|(_, max)| max).sum()
@@ -45,6 +68,13 @@ fn ranges(quotas: &Assignment) -> impl Iterator<Item = (usize, Option<usize>)> {
         Quota::Exactly(count) => (count, Some(count)),
         Quota::Between(QuotaRange { min, max }) => (min, max),
     })
+}
+
+/// A sample's share of a count, and four standard errors more, so that prices come out too low rather than too high.
+#[expect(clippy::cast_sign_loss, reason = "counts and shares are not negative")]
+fn raised(count: usize, share: f64) -> usize {
+    let mean = count as f64 * share;
+    if count == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 2.0) as usize }
 }
 
 /// The prices of filled quotas as floors. A range whose minimum alone is filled may have had to take what is worth less

@@ -1,8 +1,8 @@
 //! What a choice tells: how many, for whom, how much of it is exploration, and what kept it from being better.
 
 use super::{constraint::block_of, customers::Customers};
-use crate::{Campaign, file::Sent, recipe::Oddities};
-use armwise::{Decision, Missing, Price, Quality, Round};
+use crate::{Campaign, config::Promotion, file::Sent, recipe::Oddities};
+use armwise::{Missing, Price, Quality, Round, Selection};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub struct ChosenSummary {
 pub(super) fn summarise(
     campaign: &Campaign,
     round: Round,
-    decision: &Decision,
+    chosen: &Selection,
     sent: &[Sent],
     customers: &Customers,
     odd: Oddities,
@@ -72,20 +72,22 @@ pub(super) fn summarise(
     let config = campaign.config();
     let real = || sent.iter().filter(|sent| !sent.control);
     let explores = |sent: &&Sent| !known || sent.greedy == Some(false);
-    let promotions: Vec<PromotionSummary> = config
-        .promotion
-        .iter()
-        .map(|promotion| {
-            let of = || real().filter(|sent| sent.promotion == promotion.name);
-            PromotionSummary {
-                promotion: promotion.name.clone(),
-                sends: of().count() as u64,
-                threshold: of().map(|sent| sent.score).reduce(f64::min),
-                expected_reward: of().fold(0.0, |sum, sent| sum + sent.mean),
-                exploration: of().filter(explores).count() as u64,
-            }
-        })
-        .collect();
+    let empty = |promotion: &Promotion| PromotionSummary {
+        promotion: promotion.name.clone(),
+        sends: 0,
+        threshold: None,
+        expected_reward: 0.0,
+        exploration: 0,
+    };
+    let mut promotions: Vec<PromotionSummary> = config.promotion.iter().map(empty).collect();
+    for run in sent.chunk_by(|a, b| a.promotion == b.promotion && a.control == b.control) {
+        let own = promotions.iter_mut().find(|promotion| promotion.promotion == run[0].promotion && !run[0].control);
+        let Some(own) = own else { continue };
+        own.sends += run.len() as u64;
+        own.threshold = run.iter().map(|sent| sent.score).chain(own.threshold).reduce(f64::min);
+        own.expected_reward = run.iter().fold(own.expected_reward, |sum, sent| sum + sent.mean);
+        own.exploration += run.iter().filter(explores).count() as u64;
+    }
     let mut segments = BTreeMap::new();
     for segment in real().filter(|_| config.segment.is_some()).map(|sent| sent.segment.as_deref().unwrap_or("(none)")) {
         *segments.entry(segment.to_owned()).or_default() += 1;
@@ -106,11 +108,11 @@ pub(super) fn summarise(
         segments,
         expected_reward: promotions.iter().fold(0.0, |sum, promotion| sum + promotion.expected_reward),
         exploration: real().filter(explores).count() as f64 / (sends.max(1) as f64),
-        objective: decision.objective,
-        upper_bound: decision.upper_bound,
-        quality: decision.quality,
-        prices: decision.prices.iter().map(|price| Price { of: named(&price.of), value: price.value }).collect(),
-        missing: decision.missing.iter().map(|m| Missing { of: named(&m.of), ..m.clone() }).collect(),
+        objective: chosen.objective,
+        upper_bound: chosen.upper_bound,
+        quality: chosen.quality,
+        prices: chosen.prices.iter().map(|price| Price { of: named(&price.of), value: price.value }).collect(),
+        missing: chosen.missing.iter().map(|m| Missing { of: named(&m.of), ..m.clone() }).collect(),
         promotions,
         odd,
     }

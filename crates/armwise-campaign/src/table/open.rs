@@ -14,7 +14,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::{
     ProjectionMask,
-    arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
+    arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection},
 };
 use std::{
     fs::File,
@@ -117,6 +117,61 @@ impl Table {
         guarded(|| self.read(only)).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
     }
 
+    /// `runs` runs of `run` rows each, evenly over the table, and how many rows the table has; none where it does not
+    /// tell beforehand, or has fewer than `large` times as many as that. Rows are not numbered as in the table.
+    pub(crate) fn spread(
+        &self,
+        only: &[String],
+        runs: usize,
+        run: usize,
+        large: usize,
+    ) -> Result<Option<(Batches, usize)>, Error> {
+        if self.format != Format::Parquet {
+            return Ok(None);
+        }
+        let read = || {
+            let builder = self.parquet(Some(only))?;
+            let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+            if rows < large * runs * run {
+                return Ok(None);
+            }
+            // A run begins where a row group does, if one began since the run before: what comes before would have to
+            // be skipped.
+            let mut starts = vec![0];
+            for group in builder.metadata().row_groups() {
+                starts.push(starts[starts.len() - 1] + usize::try_from(group.num_rows()).unwrap_or(0));
+            }
+            let mut free = 0;
+            let ranges = (0..runs).map(|index| {
+                let even = rows / runs * index;
+                let group = starts[starts.partition_point(|start| *start <= even) - 1];
+                let first = if group >= free { group } else { even };
+                free = first + run;
+                first..free
+            });
+            let selection = RowSelection::from_consecutive_ranges(ranges, rows);
+            let reader = builder.with_row_selection(selection).with_batch_size(run).build();
+            let reader = reader.map_err(|error| Error::table(&self.name, error.to_string()))?;
+            let (schema, table) = (reader.schema(), Arc::clone(&self.name));
+            Ok(Some((Batches { schema, inner: Some(Box::new(reader)), table, next_row: 1 }, rows)))
+        };
+        guarded(read).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
+    }
+
+    /// A reader of a Parquet file.
+    fn parquet(&self, only: Option<&[String]>) -> Result<ParquetRecordBatchReaderBuilder<File>, Error> {
+        let bad = |error: &dyn std::fmt::Display| Error::table(&self.name, error.to_string());
+        // Types are taken as Parquet has them: dictionaries and large strings become plain ones.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let file = self.file.try_clone().map_err(|error| Error::io(&self.path, &error))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).map_err(|e| bad(&e))?;
+        let mask = match only.map(|only| places(&self.name, builder.schema(), only)).transpose()? {
+            Some(places) => ProjectionMask::roots(builder.parquet_schema(), places),
+            None => ProjectionMask::all(),
+        };
+        Ok(builder.with_projection(mask))
+    }
+
     fn read(&self, only: Option<&[String]>) -> Result<Batches, Error> {
         let mut file = self.file.try_clone().map_err(|error| Error::io(&self.path, &error))?;
         file.seek(SeekFrom::Start(0)).map_err(|error| Error::io(&self.path, &error))?;
@@ -124,15 +179,7 @@ impl Table {
         let places = |schema: &SchemaRef| only.map(|only| places(&self.name, schema, only)).transpose();
         let (schema, batches): (SchemaRef, Box<Inner>) = match self.format {
             Format::Parquet => {
-                // Types are taken as Parquet has them: dictionaries and large strings become plain ones.
-                let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-                let builder =
-                    ParquetRecordBatchReaderBuilder::try_new_with_options(file, options).map_err(|e| bad(&e))?;
-                let mask = match places(builder.schema())? {
-                    Some(places) => ProjectionMask::roots(builder.parquet_schema(), places),
-                    None => ProjectionMask::all(),
-                };
-                let reader = builder.with_projection(mask).with_batch_size(BATCH).build().map_err(|e| bad(&e))?;
+                let reader = self.parquet(only)?.with_batch_size(BATCH).build().map_err(|e| bad(&e))?;
                 (reader.schema(), Box::new(reader))
             }
             Format::Arrow => {

@@ -14,7 +14,7 @@ use armwise_campaign::{
 use clap::Args;
 use serde_json::json;
 
-use super::{Campaign, print};
+use super::{Campaign, print, say};
 
 /// Arguments of `init`.
 #[derive(Args)]
@@ -58,13 +58,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
         if arguments.promotion.is_empty() {
             let value = json!({"config": toml, "campaign": null});
             print(arguments.campaign.json, &value, String::new);
-            eprintln!(
-                "{} is written: name your promotions in it, then run\n  armwise init {} --from {} --config {}",
+            say(&format!(
+                "{} is written: name your promotions in it, then run\n  armwise init {} --from {} --config {}\n",
                 toml.display(),
                 path.display(),
                 arguments.from.display(),
                 toml.display()
-            );
+            ));
             return Ok(0);
         }
         (config, Some(toml))
@@ -76,17 +76,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
     let value = json!({"campaign": path, "config": written, "begun": begun});
     print(arguments.campaign.json, &value, String::new);
     if let Some(toml) = &written {
-        eprintln!("{} is written: the rules as they were frozen", toml.display());
+        say(&format!("{} is written: the rules as they were frozen\n", toml.display()));
     }
-    eprintln!(
-        "{}: {} promotions, {} features, fitted on {} customers",
+    say(&format!(
+        "{}: {} promotions, {} features, fitted on {} customers\n",
         path.display(),
         begun.promotions.len(),
         begun.features,
         begun.sample
-    );
+    ));
     for (column, reason) in &begun.left_out {
-        eprintln!("  column {column:?} is left out: {reason}");
+        say(&format!("  column {column:?} is left out: {reason}\n"));
     }
     Ok(0)
 }

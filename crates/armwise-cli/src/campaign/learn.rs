@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Error> {
     if !rejects.is_empty() {
         let path = arguments.rejects.clone().unwrap_or_else(beside);
         rejects.write(&path)?.publish()?;
-        eprintln!("{} rows are put aside in {}", rejects.len(), path.display());
+        say(&format!("{} rows are put aside in {}\n", rejects.len(), path.display()));
     }
     if arguments.campaign.json {
         print(true, &learned, String::new);
@@ -87,9 +87,9 @@ pub(crate) fn close(arguments: &CloseArguments) -> Result<u8, Error> {
     }
     let (round, silent, default) = (closed.round, closed.silent, closed.default);
     if closed.already {
-        eprintln!("round {round} was closed already; nothing has changed");
+        say(&format!("round {round} was closed already; nothing has changed\n"));
     } else {
-        eprintln!("round {round} is closed: {silent} without an answer count as {default}");
+        say(&format!("round {round} is closed: {silent} without an answer count as {default}\n"));
     }
     Ok(0)
 }

@@ -12,7 +12,7 @@ use armwise_campaign::{
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Campaign, print, text};
+use super::{Campaign, print, say, text};
 
 /// Arguments of `status`.
 #[derive(Args)]
@@ -113,7 +113,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Error> {
     let report = make_report(&campaign)?;
     if let Some(path) = &arguments.html {
         publish(path, html(&report).as_bytes())?;
-        eprintln!("the report is in {}", path.display());
+        say(&format!("the report is in {}\n", path.display()));
     }
     print(arguments.campaign.json, &report, String::new);
     Ok(0)
@@ -129,7 +129,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Error> {
         (What::Learner, _) => {
             let json = campaign.saved_learner()?;
             if arguments.out == Path::new("-") {
-                println!("{json}");
+                print(false, &(), || json + "\n");
             } else {
                 publish(&arguments.out, json.as_bytes())?;
             }
@@ -140,7 +140,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Error> {
     if arguments.out != Path::new("-") {
         let value = json!({"out": arguments.out, "rows": sheet.len()});
         print(arguments.campaign.json, &value, String::new);
-        eprintln!("{} rows in {}", sheet.len(), arguments.out.display());
+        say(&format!("{} rows in {}\n", sheet.len(), arguments.out.display()));
     }
     Ok(0)
 }

@@ -27,7 +27,7 @@ use tiles::Convert;
 
 use std::sync::OnceLock;
 use tile::{Out, Tiles, run};
-use tiles::Rows;
+use tiles::{Panels, Rows};
 use vector::{Portable, Zero};
 
 /// A set of vector instructions that this processor has.
@@ -151,6 +151,33 @@ impl Kernel {
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f32(&rows, packed, room, &mut out),
                 Path::Portable => run::<Portable<f32, 16>, 1, true>(&rows, packed, room, &mut out),
+            }
+        }
+    }
+
+    /// As [`approximate`](Self::approximate), of `rows` arms in panels of twice [`width`](Self::width) arms, column by
+    /// column; what stands past the last arm does not matter.
+    pub(crate) fn approximate_panels(
+        self,
+        panels: &[f32],
+        rows: usize,
+        packed: &[Packed<f32>],
+        to: &mut Products<f32>,
+    ) {
+        let panels = Panels { values: panels, rows, dim: packed[0].dim };
+        let width = 2 * self.width();
+        assert!(panels.values.len() >= rows.next_multiple_of(width) * panels.dim, "whole panels");
+        to.prepare(rows, packed, width, true);
+        let Products { dots, widths, norms, .. } = to;
+        let mut out = Out { dots, widths, norms };
+        // SAFETY: as in `approximate`; the panels are whole and need no room.
+        unsafe {
+            match self.0 {
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx512 => avx512_f32(&panels, packed, &mut [], &mut out),
+                #[cfg(target_arch = "x86_64")]
+                Path::Avx2 => avx2_f32(&panels, packed, &mut [], &mut out),
+                Path::Portable => run::<Portable<f32, 16>, 1, true>(&panels, packed, &mut [], &mut out),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Arms turned into tiles: from rows, transposed on the way.
+//! Arms turned into tiles: from rows, transposed on the way, or as laid out earlier.
 //!
 //! The decision to know: rows of the other precision are converted first and transposed after, both within the
 //! first-level cache; while a tile is computed, the rows of the next one are fetched.
@@ -93,5 +93,25 @@ impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
         }
         let next = &self.features[(first + here) * d..];
         (tile.as_ptr(), Ahead::new(&next[..next.len().min(d * width)]))
+    }
+}
+
+/// Tiles laid out earlier, one after the other.
+pub(super) struct Panels<'a, T> {
+    pub(super) values: &'a [T],
+    pub(super) rows: usize,
+    pub(super) dim: usize,
+}
+
+impl<V: Vector> Tiles<V> for Panels<'_, V::T> {
+    #[inline(always)]
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    #[inline(always)]
+    unsafe fn tile<const NV: usize>(&self, first: usize, _: &mut [V::T]) -> (*const V::T, Ahead) {
+        let (tile, rest) = self.values[first * self.dim..].split_at(NV * V::LANES * self.dim);
+        (tile.as_ptr(), Ahead::new(&rest[..rest.len().min(tile.len())]))
     }
 }

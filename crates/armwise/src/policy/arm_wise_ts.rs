@@ -5,7 +5,7 @@
 //! law of the paper's d per arm.
 
 use super::{Bonus, Context, Draw, Policy, Schedule, Theory, one};
-use crate::{Error, error::positive};
+use crate::{Error, error::positive, normal::LARGEST};
 use serde::{Deserialize, Serialize};
 
 /// Thompson sampling that draws one parameter per arm.
@@ -43,7 +43,7 @@ impl Policy for ArmWiseTs {
 
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
         let v_t = self.v.at(at, self.lambda, Theory::four_arms_rounds);
-        Bonus::width(Draw::Normal, move |z| v_t * z)
+        Bonus::width(Draw::Normal, move |z| v_t * z).at_most(v_t.abs() * LARGEST)
     }
 
     fn validate(&self) -> Result<(), Error> {

@@ -130,6 +130,8 @@ pub struct Bonus<'p> {
     pub(crate) draw: Draw,
     pub(crate) times: Times,
     coefficients: Coefficients<'p>,
+    /// No coefficient is larger.
+    pub(crate) most: f64,
 }
 
 impl<'p> Bonus<'p> {
@@ -151,7 +153,13 @@ impl<'p> Bonus<'p> {
 
     fn new(draw: Draw, times: Times, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
         let coefficients = move |draws: &mut [f64]| draws.iter_mut().for_each(|draw| *draw = coefficient(*draw));
-        Self { draw, times, coefficients: Box::new(coefficients) }
+        Self { draw, times, coefficients: Box::new(coefficients), most: f64::INFINITY }
+    }
+
+    /// Says that no coefficient is larger than this, so that most arms can be passed over without a draw.
+    #[must_use]
+    pub fn at_most(self, most: f64) -> Self {
+        Self { most, ..self }
     }
 
     /// Turns draws into coefficients, in place; without draws of their own, all arms have the coefficient of 0.

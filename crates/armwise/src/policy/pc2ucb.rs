@@ -47,7 +47,7 @@ impl Policy for Pc2ucb {
 
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
         let alpha_t = self.alpha.at(at, self.lambda, |_| 1.0);
-        Bonus::width(Draw::Uniform, move |u| (1.0 + self.c * u) * alpha_t)
+        Bonus::width(Draw::Uniform, move |u| (1.0 + self.c * u) * alpha_t).at_most((1.0 + self.c) * alpha_t.abs())
     }
 
     fn validate(&self) -> Result<(), Error> {

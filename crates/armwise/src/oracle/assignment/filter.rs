@@ -20,6 +20,8 @@ const GROUP: usize = 8;
 const PLENTY: usize = 100;
 /// A sample takes so many rows in a row, which memory likes.
 const RUN: usize = 8;
+/// With so many times the imbalance that a sample is good for, its prices are wrong.
+const WRONG: f64 = 4.0;
 /// So many runs ahead a sample asks for its rows from memory.
 const AHEAD: usize = 8;
 /// How many rows a scan looks at together.
@@ -57,7 +59,8 @@ pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estim
     let wanted: usize = slots.iter().map(|slots| slots.max).sum();
     let group = if wanted / (2 * GROUP) >= PLENTY * slots.len() { 2 * GROUP } else { GROUP };
     if !worth_sampling(values.len() / slots.len(), slots, per_row, group) {
-        return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices: None };
+        let prices = first_prices(values, slots, per_row);
+        return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices };
     }
     let (mut floors, sample) = sample(values, slots, per_row, group);
     let share = sampled(values.len() / slots.len(), group).1;
@@ -66,6 +69,25 @@ pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estim
     newton(&sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     floors.iter_mut().filter(|floor| !floor.is_finite()).for_each(|floor| *floor = f64::NEG_INFINITY);
     Estimate { floors, prices: Some(prices) }
+}
+
+/// Where the quotas take most of the rows, a sample leaves nothing out, but it has first prices; none for few rows.
+pub(super) fn first_prices(values: &[f64], slots: &[Slots], per_row: usize) -> Option<Vec<f64>> {
+    let (blocks, group) = (slots.len(), 2 * GROUP);
+    let (runs, share) = sampled(values.len() / blocks, group);
+    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
+    let plenty = targets.iter().all(|target| target.most() >= PLENTY as f64);
+    if !plenty || runs * RUN < COARSEST || per_row == 0 {
+        return None;
+    }
+    let mut scan = Scan::new(&vec![f64::MIN; blocks]);
+    for index in 0..runs {
+        let first = run(index, group) * RUN;
+        scan.take(first, &values[first * blocks..(first + RUN) * blocks], &[]);
+    }
+    let mut prices = greedy(&scan.offers, per_row, &targets);
+    newton(&scan.offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    prices.iter().all(|price| price.is_finite()).then_some(prices)
 }
 
 /// How many runs of rows a sample has, and which share of all rows they are.
@@ -96,15 +118,23 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec
     let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, share)).collect();
     let coarse =
         worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP).0);
-    let mut scan = Scan::new(&coarse.clone().unwrap_or_else(|| vec![f64::MIN; blocks]));
     let rows = |index: usize| run(index, group) * RUN * blocks..(run(index, group) + 1) * RUN * blocks;
-    for index in 0..runs {
-        let ahead = &values[rows((index + AHEAD).min(runs - 1))];
-        scan.take(run(index, group) * RUN, &values[rows(index)], ahead);
-    }
-    let offers = scan.offers;
-    let mut prices = coarse.unwrap_or_else(|| greedy(&offers, per_row, &targets));
-    newton(&offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    let goal = targets.iter().map(Target::noise).sum();
+    let from = |coarse: Option<Vec<f64>>| {
+        let mut scan = Scan::new(&coarse.clone().unwrap_or_else(|| vec![f64::MIN; blocks]));
+        for index in 0..runs {
+            let ahead = &values[rows((index + AHEAD).min(runs - 1))];
+            scan.take(run(index, group) * RUN, &values[rows(index)], ahead);
+        }
+        let offers = scan.offers;
+        let mut prices = coarse.unwrap_or_else(|| greedy(&offers, per_row, &targets));
+        let left = newton(&offers, per_row, &targets, goal, &mut prices);
+        (prices, offers, left)
+    };
+    let whole = coarse.is_none();
+    let (prices, offers, left) = from(coarse);
+    // The smaller sample was wrong by so much that pairs are missing here.
+    let (prices, offers, _) = if whole || left <= WRONG * goal { (prices, offers, left) } else { from(None) };
     (prices, offers)
 }
 

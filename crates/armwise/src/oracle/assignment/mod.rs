@@ -206,7 +206,9 @@ impl Assignment {
                         (true, false) => f64::NEG_INFINITY,
                     })
                     .collect();
-                start = Some(found);
+                // Prices of quotas that could not be filled are no start.
+                let filled = (0..blocks).all(|block| solution.reached[block] && prices[block] > -grid.bonus / 2);
+                start = if filled { Some(found) } else { filter::first_prices(scores.values(), &slots, per_row) };
                 continue;
             }
             ties::settle(&mut solution, &kept, &slots, per_row, grid.bonus, scores);

@@ -1,0 +1,221 @@
+//! A batch of the table made ready to be chosen from.
+//!
+//! The decision to know: customers who may get nothing (they rest) are taken out before scoring, and those of the
+//! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
+//! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like. Of the rest,
+//! features are made only for those whom a first look finds worth it.
+
+use super::part::Part;
+use crate::{
+    Error,
+    config::Config,
+    file::Setup,
+    recipe::{Columns, Oddities},
+    table::Rows,
+};
+use armwise::{Draws, Look, Panels, Round, Stream, id_of};
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
+
+/// What draws the hold-out: of the campaign's seed and the customer's id alone, the same in every round.
+const HOLD_OUT: Stream = Stream(256);
+
+fn hold_out_draws(config: &Config) -> Draws {
+    Round::new(config.seed, 0).draws(0, HOLD_OUT)
+}
+
+/// Whether a customer is in the hold-out.
+pub(crate) fn is_held_out(config: &Config, customer: &str) -> bool {
+    let share = config.limits.hold_out;
+    share > 0.0 && hold_out_draws(config).uniform(id_of(customer)) < share
+}
+
+/// Reads rows into parts.
+pub(super) struct Parts<'a> {
+    setup: &'a Setup,
+    resting: HashSet<String>,
+    draws: Draws,
+    /// Room for features that is not needed any more.
+    used: Mutex<Vec<Vec<f32>>>,
+}
+
+/// Whom a sieve would look at more closely: who may reach a floor.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) look: &'a Look<'a>,
+    pub(super) floors: Vec<f64>,
+}
+
+/// Panels that are looked at together.
+const PANELS: usize = 5;
+/// Rows whose columns are gone through together: few enough to stay in the second cache.
+const GLANCE: usize = 1 << 12;
+
+/// A batch, split.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) main: Option<Part>,
+    pub(super) control: Option<Part>,
+    pub(super) odd: Oddities,
+    /// Of all rows.
+    pub(super) ids: Vec<u64>,
+    /// How many rows the main part would have without a first look.
+    pub(super) considered: usize,
+    pub(super) resting: u64,
+    pub(super) held_out: u64,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(setup: &'a Setup, resting: HashSet<String>) -> Self {
+        Self { setup, resting, draws: hold_out_draws(&setup.config), used: Mutex::default() }
+    }
+
+    /// Takes back what a part was made of.
+    pub(super) fn reuse(&self, part: Prepared) {
+        if let Some(main) = part.main {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).push(main.features);
+        }
+    }
+
+    /// The columns to be read.
+    pub(super) fn columns(&self) -> Vec<String> {
+        let mut columns = self.setup.config.own_columns();
+        columns.extend(self.setup.recipe.names().map(str::to_owned));
+        columns.into_iter().collect()
+    }
+
+    /// Reads a batch; the main part has only rows that one of the sieves wants, if any are given.
+    pub(super) fn prepare(&self, rows: &Rows, wanted: &[Wanted<'_>]) -> Result<Prepared, Error> {
+        let config = &self.setup.config;
+        let blocks = config.promotion.len();
+        let mut odd = Oddities::default();
+        let mut whole = Part::default();
+        for (block, promotion) in config.promotion.iter().enumerate() {
+            let Some(column) = &promotion.eligible else { continue };
+            whole.eligible.resize(rows.len() * blocks, true);
+            for (row, flag) in rows.flags(column)?.into_iter().enumerate() {
+                whole.eligible[row * blocks + block] = flag;
+            }
+        }
+        whole.columns = self.constraint_columns(rows, blocks)?;
+        if let Some(segment) = &config.segment {
+            rows.each_text(segment, |_, text| {
+                whole.segments.push(text.map(str::to_owned));
+                Ok(())
+            })?;
+        }
+        let (mut main, mut control) = (Vec::with_capacity(rows.len()), Vec::new());
+        let (mut resting, mut held_out) = (0, 0);
+        rows.each_text(&config.customer, |row, name| {
+            let name = name.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
+            let id = id_of(name);
+            whole.name(name, id);
+            let held = config.limits.hold_out > 0.0 && self.draws.uniform(id) < config.limits.hold_out;
+            held_out += u64::from(held);
+            if !self.resting.is_empty() && self.resting.contains(name) {
+                resting += 1;
+            } else if whole.eligible.is_empty() || whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
+                if held { control.push(row) } else { main.push(row) }
+            }
+            Ok(())
+        })?;
+        let (ids, considered) = (whole.ids.clone(), main.len());
+        let mut features = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        features.clear();
+        let pick = |whole: &Part, chosen: &[usize]| if chosen.is_empty() { None } else { Some(whole.pick(chosen)) };
+        let (main, control) = if wanted.is_empty() {
+            odd.shortened = self.setup.recipe.read(rows, &mut odd)?.features(None, &mut features);
+            whole.features = features;
+            let control = pick(&whole, &control);
+            (if main.len() == rows.len() { Some(whole) } else { pick(&whole, &main) }, control)
+        } else {
+            let mut held = Vec::new();
+            let main = self.glance(rows, &whole, wanted, [&main, &control], [&mut features, &mut held], &mut odd)?;
+            let (mut main, mut control) = (pick(&whole, &main), pick(&whole, &control));
+            main.iter_mut().for_each(|part| part.features = std::mem::take(&mut features));
+            control.iter_mut().for_each(|part| part.features = std::mem::take(&mut held));
+            (main, control)
+        };
+        Ok(Prepared { main, control, odd, ids, considered, resting, held_out })
+    }
+
+    /// Makes the features of those rows of the main part that a sieve wants, which are returned, and of the hold-out's.
+    fn glance(
+        &self,
+        rows: &Rows,
+        whole: &Part,
+        wanted: &[Wanted<'_>],
+        [mut main, mut control]: [&[usize]; 2],
+        [features, held]: [&mut Vec<f32>; 2],
+        odd: &mut Oddities,
+    ) -> Result<Vec<usize>, Error> {
+        let mut found = Vec::new();
+        for first in (0..rows.len()).step_by(GLANCE) {
+            let own = rows.piece(first, GLANCE);
+            let columns = self.setup.recipe.read(&own, odd)?;
+            let (reached, shortened) = look_at(&columns, whole, first, wanted);
+            odd.shortened += shortened;
+            let next = |all: &mut &[usize]| -> Vec<usize> {
+                let (now, later) = all.split_at(all.partition_point(|&row| row < first + own.len()));
+                *all = later;
+                now.iter().map(|row| row - first).collect()
+            };
+            let mut now = next(&mut main);
+            now.retain(|&row| reached[row]);
+            columns.features(Some(&now), features);
+            columns.features(Some(&next(&mut control)), held);
+            found.extend(now.into_iter().map(|row| first + row));
+        }
+        Ok(found)
+    }
+
+    /// Costs per arm, and for each group whether a row belongs to it.
+    fn constraint_columns(&self, rows: &Rows, blocks: usize) -> Result<Vec<(String, Vec<f64>)>, Error> {
+        let config = &self.setup.config;
+        let mut columns = Vec::new();
+        if config.limits.budget.is_some() {
+            let own = config.limits.cost.as_ref().map(|column| costs(rows, column)).transpose()?;
+            let of = |row: usize, block: usize| {
+                config.promotion[block].cost.unwrap_or(0.0) + own.as_ref().map_or(0.0, |own| own[row])
+            };
+            let values = (0..rows.len()).flat_map(|row| (0..blocks).map(move |block| (row, block)));
+            columns.push((super::constraint::COST.to_owned(), values.map(|(row, block)| of(row, block)).collect()));
+        }
+        for (place, group) in config.limits.group.iter().enumerate() {
+            let mut values = Vec::with_capacity(rows.len());
+            rows.each_text(&group.column, |_, text| {
+                values.push(if text == Some(&group.value) { 1.0 } else { 0.0 });
+                Ok(())
+            })?;
+            columns.push((super::constraint::group(place), values));
+        }
+        Ok(columns)
+    }
+}
+
+/// Which of the rows in these columns a sieve wants, and how many are shortened; `first` is where they stand in the part.
+fn look_at(columns: &Columns<'_>, part: &Part, first: usize, wanted: &[Wanted<'_>]) -> (Vec<bool>, u64) {
+    let step = PANELS * Panels::width();
+    let flags = part.eligible.len() / part.len().max(1);
+    let (mut reached, mut shortened) = (vec![false; columns.len()], 0);
+    let mut panels = Panels::default();
+    for (place, reached) in (0..).step_by(step).zip(reached.chunks_mut(step)) {
+        shortened += columns.panels(place, reached.len(), &mut panels);
+        let (start, end) = (first + place, first + place + reached.len());
+        for Wanted { look, floors } in wanted {
+            let eligible = &part.eligible[start * flags..end * flags];
+            look.reach(&mut panels, &part.ids[start..end], eligible, floors, reached);
+        }
+    }
+    (reached, shortened)
+}
+
+fn costs(rows: &Rows, column: &str) -> Result<Vec<f64>, Error> {
+    let costs = rows.numbers(column)?;
+    match costs.iter().position(|cost| cost.is_nan() || *cost < 0.0) {
+        None => Ok(costs),
+        Some(row) => Err(rows.bad(row, column, "a cost must be a number of at least 0")),
+    }
+}

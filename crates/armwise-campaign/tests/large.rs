@@ -1,0 +1,119 @@
+//! Tables so large that prices are guessed from a sample first: what is sent is what the same table gives as CSV, which
+//! does not tell its size and so is never guessed at.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps says what it met")]
+
+mod common;
+
+use armwise_campaign::{
+    Campaign,
+    file::EventKind,
+    round::{ChooseOptions, choose},
+};
+use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray};
+use common::{Folder, begin, below, learn_text, noise, open};
+use parquet::arrow::ArrowWriter;
+use std::{fmt::Write, fs::File, path::Path, sync::Arc, sync::Mutex};
+
+const ROWS: u64 = 530_000;
+
+/// Whether the sample looks at a row: eight runs of 16,384 rows, evenly over the table.
+fn is_sampled(row: u64) -> bool {
+    row % (ROWS / 8) < 1 << 14
+}
+
+/// Numbers that text and single precision both have exactly; those of the sampled rows are `extra` more.
+fn number(row: u64, column: u64, extra: f32) -> f32 {
+    (noise(7 + column, row) * 4096.0).floor() as f32 / 64.0 + if is_sampled(row) { extra } else { 0.0 }
+}
+
+fn region(row: u64) -> &'static str {
+    ["north", "south", "east"][below(3, row, 3)]
+}
+
+/// The same table as Parquet and as CSV.
+fn tables(folder: &Folder, extra: f32) -> [std::path::PathBuf; 2] {
+    let mut text = String::from("customer,a,b,region\n");
+    for row in 0..ROWS {
+        let _ = writeln!(text, "c{row},{},{},{}", number(row, 0, extra), number(row, 1, extra), region(row));
+    }
+    let column = |column| -> ArrayRef {
+        Arc::new(
+            (0..ROWS).map(|row| number(row, column, extra)).collect::<Vec<_>>().into_iter().collect::<Float32Array>(),
+        )
+    };
+    let texts = |text: &dyn Fn(u64) -> String| -> ArrayRef {
+        Arc::new((0..ROWS).map(|row| Some(text(row))).collect::<StringArray>())
+    };
+    let columns = [
+        ("customer", texts(&|row| format!("c{row}"))),
+        ("a", column(0)),
+        ("b", column(1)),
+        ("region", texts(&|row| region(row).to_owned())),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let path = folder.path("customers.parquet");
+    let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    [path, folder.write("customers.csv", text)]
+}
+
+/// What a table gives, and how many times it was read to its end.
+fn chosen(campaign: &Campaign, table: &Path) -> (Vec<armwise_campaign::file::Sent>, String, usize) {
+    let ends = Mutex::new(0);
+    let progress = |rows: u64| *ends.lock().unwrap() += usize::from(rows == ROWS);
+    let choice = choose(campaign, &open(table), ChooseOptions::default(), &progress).unwrap();
+    let summary = format!("{:?}", choice.summary);
+    let ends = *ends.lock().unwrap();
+    (choice.sent, summary, ends)
+}
+
+#[test]
+fn guessed_prices_change_no_decision() {
+    let rules = "segment = \"region\"\n[limits]\nhold_out = 0.1\nrest = 1\n[[promotion]]\nname = \"mail\"\nquota = 3000\n\
+        [[promotion]]\nname = \"call\"\nquota = { max = 2000 }\n[[features.column]]\nname = \"a\"\nkind = \"numeric\"\n\
+        [[features.column]]\nname = \"b\"\nkind = \"numeric\"\n";
+    // Nothing special about the sampled rows; they are the best, so that the guess is too high; they are the worst.
+    for (extra, passes) in [(0.0, 1), (50.0, 2), (-50.0, 1)] {
+        let folder = Folder::new("large");
+        let [parquet, csv] = tables(&folder, extra);
+        let mut campaign = begin(&folder, &parquet, rules).unwrap();
+        for round in 1..=2 {
+            let (found, expected) = (chosen(&campaign, &parquet), chosen(&campaign, &csv));
+            assert_eq!(found.0, expected.0, "extra {extra}, round {round}");
+            assert_eq!(found.1, expected.1, "extra {extra}, round {round}");
+            assert_eq!(expected.2, 1, "text is never guessed at");
+            if round == 2 {
+                assert_eq!(found.2, passes, "extra {extra}: passes over the table");
+            }
+            let choice = choose(&campaign, &open(&parquet), ChooseOptions::default(), &|_| ()).unwrap();
+            choice.commit(&mut campaign, None).unwrap();
+            let mut answers = String::from("decision,reward\n");
+            for sent in campaign.sent(round).unwrap() {
+                let reward = u8::from(sent.features[1] > sent.features[2] * noise(1, sent.id.number.into()));
+                let _ = writeln!(answers, "{},{reward}", sent.id);
+            }
+            learn_text(&mut campaign, &folder, EventKind::Learn, &answers).unwrap();
+        }
+    }
+}
+
+/// A customer who stands twice is refused with both rows, wherever they stand and whether or not they are sifted out.
+#[test]
+fn a_customer_who_stands_twice_in_a_large_table_is_found() {
+    let folder = Folder::new("large-twice");
+    let rules = "[[promotion]]\nname = \"mail\"\nquota = 30\n";
+    let good: String = (0..200_000).fold("customer,a\n".to_owned(), |mut text, row| {
+        let _ = writeln!(text, "c{row},{}", noise(9, row));
+        text
+    });
+    let table = folder.write("customers.csv", &good);
+    let campaign = begin(&folder, &table, rules).unwrap();
+    for twice in ["c17", "c150000", "c199999"] {
+        let table = folder.write("twice.csv", format!("{good}new,0.5\n{twice},0.25\n"));
+        let error = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap_err().to_string();
+        let first: u64 = twice[1..].parse::<u64>().unwrap() + 1;
+        assert!(error.contains(twice) && error.contains(&first.to_string()) && error.contains("200002"), "{error}");
+    }
+}
