@@ -62,7 +62,7 @@ pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estim
         let prices = first_prices(values, slots, per_row);
         return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices };
     }
-    let (mut floors, sample) = sample(values, slots, per_row, group);
+    let Sample { prices: mut floors, offers: sample, .. } = sample(values, slots, per_row, group);
     let share = sampled(values.len() / slots.len(), group).1;
     let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
     let mut prices = floors.clone();
@@ -109,33 +109,46 @@ pub(super) fn start(kept: &Kept, slots: &[Slots], per_row: usize) -> Vec<f64> {
     greedy(&kept.offers, per_row, &targets)
 }
 
+/// What a sample of rows says.
+struct Sample {
+    /// Too low ones.
+    prices: Vec<f64>,
+    /// The pairs that reach the prices of a smaller sample.
+    offers: Offers,
+    /// Whether the prices fill what they should.
+    even: bool,
+}
+
 /// Too low prices from one row of each group, and the pairs of these rows as far as they matter, which prices from
 /// a smaller sample decide in turn.
-fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> (Vec<f64>, Offers) {
+fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Sample {
     let blocks = slots.len();
     let rows = values.len() / blocks;
     let (runs, share) = sampled(rows, group);
     let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, share)).collect();
     let coarse =
-        worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP).0);
+        worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP));
     let rows = |index: usize| run(index, group) * RUN * blocks..(run(index, group) + 1) * RUN * blocks;
     let goal = targets.iter().map(Target::noise).sum();
-    let from = |coarse: Option<Vec<f64>>| {
-        let mut scan = Scan::new(&coarse.clone().unwrap_or_else(|| vec![f64::MIN; blocks]));
+    let from = |coarse: Option<&[f64]>| {
+        let mut scan = Scan::new(&coarse.map_or_else(|| vec![f64::MIN; blocks], <[f64]>::to_vec));
         for index in 0..runs {
             let ahead = &values[rows((index + AHEAD).min(runs - 1))];
             scan.take(run(index, group) * RUN, &values[rows(index)], ahead);
         }
         let offers = scan.offers;
-        let mut prices = coarse.unwrap_or_else(|| greedy(&offers, per_row, &targets));
+        let mut prices = coarse.map_or_else(|| greedy(&offers, per_row, &targets), <[f64]>::to_vec);
         let left = newton(&offers, per_row, &targets, goal, &mut prices);
         (prices, offers, left)
     };
-    let whole = coarse.is_none();
-    let (prices, offers, left) = from(coarse);
-    // The smaller sample was wrong by so much that pairs are missing here.
-    let (prices, offers, _) = if whole || left <= WRONG * goal { (prices, offers, left) } else { from(None) };
-    (prices, offers)
+    let (prices, offers, left) = from(coarse.as_ref().map(|coarse| &coarse.prices[..]));
+    // A smaller sample that came out even and does not here was wrong: pairs are missing. (Equal scores come out even in
+    // no sample of any size.)
+    let wrong = |left: f64| left > WRONG * goal;
+    let misled = wrong(left) && coarse.is_some_and(|coarse| coarse.even);
+    let again = if misled { Some(from(None)).filter(|again| again.2 < left) } else { None };
+    let (prices, offers, left) = again.unwrap_or((prices, offers, left));
+    Sample { prices, offers, even: !wrong(left) }
 }
 
 /// The rows that a sample of one row of eight looks at, for tests that mislead it.
