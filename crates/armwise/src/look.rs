@@ -39,6 +39,7 @@ impl fmt::Debug for Look<'_> {
 #[derive(Debug, Default)]
 pub struct Panels {
     rows: usize,
+    dim: usize,
     /// They start where a cache line does, `skip` places in.
     values: Vec<f32>,
     skip: usize,
@@ -71,7 +72,7 @@ impl Panels {
     pub fn fill(&mut self, rows: usize, dim: usize) -> std::slice::ChunksExactMut<'_, f32> {
         const LINE: usize = 16;
         assert!(dim > 0, "arms have features");
-        (self.rows, self.of) = (rows, None);
+        (self.rows, self.dim, self.of) = (rows, dim, None);
         let size = rows.next_multiple_of(Self::width()) * dim;
         self.values.resize((size + LINE).max(self.values.len()), 0.0);
         self.skip = self.values.as_ptr().align_offset(4 * LINE).min(LINE);
@@ -108,7 +109,8 @@ impl<'p> Look<'p> {
             packed.push(kernel.pack_single(&direction, None));
             bands.push(band);
             let span = posterior.span();
-            if w.is_some() && span.eta >= 0.01 {
+            let fine = span.eta < 0.01;
+            if w.is_some() && !fine {
                 return Ok(None);
             }
             slopes.push(if w.is_some() { NORM * span.most } else { 0.0 });
@@ -129,25 +131,28 @@ impl<'p> Look<'p> {
 
     /// Marks the arms that may reach the floor of a block in which they are eligible, and perhaps some that just miss
     /// it. `ids` are the arms', `eligible` has a flag for each arm and block, or none at all. Arms with a number that is
-    /// not finite are marked, too.
+    /// not finite are marked, too, eligible or not.
     ///
     /// # Panics
     /// If the lengths do not fit.
     pub fn reach(&self, arms: &mut Panels, ids: &[u64], eligible: &[bool], floors: &[f64], reached: &mut [bool]) {
         let blocks = self.packed.len();
         assert!(floors.len() == blocks && ids.len() == arms.rows && reached.len() == arms.rows, "one for each");
+        assert_eq!(arms.dim, self.posteriors[0].dim(), "features to an arm");
         assert!(eligible.is_empty() || eligible.len() == arms.rows * blocks, "a flag for each arm and block");
-        let Panels { rows, values, skip, products, of, room } = arms;
+        let Panels { rows, values, skip, products, of, room, .. } = arms;
         if !of.as_ref().is_some_and(|of| Arc::ptr_eq(of, &self.packed)) {
             self.kernel.approximate_panels(&values[*skip..], *rows, &self.packed, products);
             *of = Some(Arc::clone(&self.packed));
         }
+        let norms = products.norms();
+        reached.iter_mut().zip(norms).for_each(|(reached, norm)| *reached |= !norm.is_finite());
         let posteriors = (0..).zip(&*self.posteriors).zip(floors);
         for ((block, posterior), &floor) in posteriors {
             let at = Context { round: self.round, block, blocks, count: self.count, posterior };
             let bonus = self.policy.bonus(&at);
             let block = block as usize;
-            let (dots, norms) = (products.dots(block), products.norms());
+            let dots = products.dots(block);
             let (band, slope) = (self.bands[block], self.slopes[block]);
             room.places.clear();
             let (times, mut most) = (bonus.times, [bonus.most]);
@@ -190,11 +195,13 @@ impl<'p> Look<'p> {
     }
 }
 
-/// A bound of a score from its coefficient. A width is not negative, so a negative coefficient adds nothing at best.
+/// A bound of a score from its coefficient. A width is not negative, so a negative coefficient adds nothing at best; an
+/// infinite one is left to make the bound no number.
 #[inline(always)]
 fn upper(band: Band, times: Times, slope: f64, coefficient: f64, dot: f32, norm: f32) -> f64 {
     let (dot, norm) = (f64::from(dot), f64::from(norm));
-    let coefficient = if times == Times::Width && coefficient < 0.0 { 0.0 } else { coefficient };
+    let nothing = times == Times::Width && coefficient < 0.0 && coefficient.is_finite();
+    let coefficient = if nothing { 0.0 } else { coefficient };
     let scan = dot + times.of(coefficient, slope * norm);
     scan + band.of(scan, norm, coefficient)
 }

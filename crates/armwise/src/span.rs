@@ -39,7 +39,9 @@ impl Span {
         let (d, v, w) = (posterior.dim(), posterior.v(), posterior.factor());
         let trace: f64 = (0..d).map(|i| v[triangle(i + 1) - 1]).sum();
         let inverse_trace = w.iter().map(|w| w * w).sum::<f64>() * (1.0 + 1e-6);
-        let eta = 16.0 * (d as f64 + 2.0) * UNIT * trace * inverse_trace;
+        // Beyond this, squares may leave the range of f64.
+        let fine = trace < 1e200 && inverse_trace < 1e200;
+        let eta = if fine { 16.0 * (d as f64 + 2.0) * UNIT * trace * inverse_trace } else { f64::INFINITY };
         // Either way without a proof: the trace bounds the largest eigenvalue.
         let (mut most, mut least) = (inverse_trace, 1.0 / trace);
         let rho = |c: f64| 8.0 * (d as f64 + 2.0) * UNIT * (trace + c * d as f64);
@@ -116,6 +118,15 @@ fn sum_of_products(row: &[f64], x: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::{Model, Observation, Round, Stream};
+
+    /// Where widths come out as 0, no bound from below may say otherwise.
+    #[test]
+    fn numbers_beyond_the_range_of_squares_have_no_span() {
+        for ridge in [1e300, 1e-300] {
+            let posterior = Model::new(16, 1).and_then(|model| model.posterior(0, ridge)).expect("factors");
+            assert!(Span::new(&posterior).eta.is_infinite(), "{ridge:e}");
+        }
+    }
 
     /// Against widths of many arms: none is outside, and on ordinary features the bounds are within a tenth of what the
     /// eigenvalues allow.

@@ -156,7 +156,8 @@ impl<'p> Bonus<'p> {
         Self { draw, times, coefficients: Box::new(coefficients), most: f64::INFINITY }
     }
 
-    /// Says that no coefficient is larger than this, so that most arms can be passed over without a draw.
+    /// Says that all coefficients are finite and none is larger than this, so that most arms can be passed over without a
+    /// draw.
     #[must_use]
     pub fn at_most(self, most: f64) -> Self {
         Self { most, ..self }
