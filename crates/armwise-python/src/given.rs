@@ -4,8 +4,8 @@
 //! where the interpreter's lock is not held.
 
 use armwise::{Arms, Column, Error, Features, id_of};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pyo3::{exceptions::PyTypeError, intern, prelude::*};
+use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::{Borrowed, exceptions::PyTypeError, intern, prelude::*};
 
 use crate::errors::raise;
 
@@ -29,10 +29,24 @@ impl Names {
 }
 
 /// Row-major features, f32 or f64.
-#[derive(FromPyObject)]
 pub(crate) enum Matrix<'py> {
     F64(PyReadonlyArray2<'py, f64>),
     F32(PyReadonlyArray2<'py, f32>),
+}
+
+/// By hand, since the derived way writes out in words why an array of f32 is not one of f64, which takes its time.
+impl<'py> FromPyObject<'_, 'py> for Matrix<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(x) = given.cast::<PyArray2<f64>>() {
+            return Ok(Self::F64(x.try_readonly()?));
+        }
+        match given.cast::<PyArray2<f32>>() {
+            Ok(x) => Ok(Self::F32(x.try_readonly()?)),
+            Err(_) => Err(PyTypeError::new_err("features must be a matrix of float32 or float64")),
+        }
+    }
 }
 
 impl Matrix<'_> {
