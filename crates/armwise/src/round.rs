@@ -7,7 +7,10 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-use crate::normal::{CHUNK, normal_of_bits, normals_of_bits};
+use crate::{
+    kernel::{FACTORS, Kernel},
+    normal::{CHUNK, normal_of_bits, normals_of_bits},
+};
 use serde::{Deserialize, Serialize};
 
 /// A round: the seed of the whole run and the round's number t, counted from 1 as in the paper.
@@ -134,14 +137,15 @@ impl pulp::NullaryFnOnce for Many<'_> {
     #[inline(always)]
     fn call(self) {
         let mut bits = [0; CHUNK];
-        let tail = self.draws.tail.map(u64::from);
         let mut keys = [self.draws.key; 10];
         (1..10).for_each(|round| keys[round] = next_key(keys[round - 1]));
-        let keys = keys.map(|key| key.map(u64::from));
+        let (tail, wide_keys) = (self.draws.tail.map(u64::from), keys.map(|key| key.map(u64::from)));
+        let kernel = Kernel::get();
         for (ids, out) in self.ids.chunks(CHUNK).zip(self.out.chunks_mut(CHUNK)) {
             let bits = &mut bits[..ids.len()];
-            for (bits, &id) in bits.iter_mut().zip(ids) {
-                *bits = wide_philox(id, tail, &keys);
+            let done = kernel.philox(ids, self.draws.tail, &keys, bits);
+            for (bits, &id) in bits.iter_mut().zip(ids).skip(done) {
+                *bits = wide_philox(id, tail, &wide_keys);
             }
             if self.normal {
                 normals_of_bits(bits, out);
@@ -166,8 +170,8 @@ const fn hi(x: u64) -> u32 {
 #[inline(always)]
 fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
-        let p0 = u64::from(counter[0]) * 0xD251_1F53;
-        let p1 = u64::from(counter[2]) * 0xCD9E_8D57;
+        let p0 = u64::from(counter[0]) * u64::from(FACTORS[0]);
+        let p1 = u64::from(counter[2]) * u64::from(FACTORS[1]);
         counter = [hi(p1) ^ counter[1] ^ key[0], lo(p1), hi(p0) ^ counter[3] ^ key[1], lo(p0)];
         key = next_key(key);
     }
@@ -186,8 +190,8 @@ fn wide_philox(id: u64, tail: [u64; 2], keys: &[[u64; 2]; 10]) -> u64 {
     const LOWER: u64 = u32::MAX as u64;
     let mut counter = [id, id >> 32, tail[0], tail[1]];
     for key in keys {
-        let p0 = (counter[0] & LOWER) * 0xD251_1F53;
-        let p1 = (counter[2] & LOWER) * 0xCD9E_8D57;
+        let p0 = (counter[0] & LOWER) * u64::from(FACTORS[0]);
+        let p1 = (counter[2] & LOWER) * u64::from(FACTORS[1]);
         counter = [p1 >> 32 ^ counter[1] ^ key[0], p1, p0 >> 32 ^ counter[3] ^ key[1], p0];
     }
     counter[0] & LOWER | counter[1] << 32

@@ -16,8 +16,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Tiles that one task scores.
-const TILES_PER_TASK: usize = 40;
+/// Tiles that one task scores; a multiple of 8, so that the arms of a task are whole panels of a catalogue.
+const TILES_PER_TASK: usize = 24;
 /// Below this many multiplications threads cost more than they save.
 const PARALLEL: usize = 1 << 19;
 

@@ -7,7 +7,7 @@
 use super::{
     Kernel, LINE, Path, Products,
     tiles::Convert,
-    vector::{Portable, Vector, Zero},
+    vector::{Portable, Vector, Zero, fetch},
 };
 
 /// Rows whose sums are kept in registers together.
@@ -143,7 +143,7 @@ unsafe fn run<V: Vector<T: Zero + Convert<f32>>>(
     let mut first = 0;
     while first < rows {
         let here = TOGETHER.min(rows - first);
-        fetch(&features[first * dim..], here * dim);
+        fetch_rows(&features[first * dim..], here * dim);
         for block in 0..directions.blocks {
             let direction = &padded.values[block * padded_dim..(block + 1) * padded_dim];
             let part = &features[first * dim..(first + here) * dim];
@@ -171,18 +171,10 @@ unsafe fn run<V: Vector<T: Zero + Convert<f32>>>(
 
 /// Asks for the rows that come a page later.
 #[inline(always)]
-fn fetch<T>(from: &[T], count: usize) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let start = from.as_ptr().addr() + AHEAD;
-        for line in 0..(count * size_of::<T>()).div_ceil(LINE) {
-            // SAFETY: every x86-64 has this instruction, and it reads nothing.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(start + line * LINE)) };
-        }
+fn fetch_rows<T>(from: &[T], count: usize) {
+    for line in 0..(count * size_of::<T>()).div_ceil(LINE) {
+        fetch::<true>(from.as_ptr().cast::<u8>().wrapping_add(AHEAD + line * LINE));
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (from, count, LINE, AHEAD);
 }
 
 /// R rows times one direction, and with `NORM` the squares of their norms.

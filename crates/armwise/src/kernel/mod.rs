@@ -9,6 +9,7 @@
 
 mod means;
 mod packed;
+mod philox;
 mod reach;
 mod scalar;
 #[cfg(test)]
@@ -21,13 +22,14 @@ mod x86;
 
 pub(crate) use means::Directions;
 pub(crate) use packed::Packed;
+pub(crate) use philox::FACTORS;
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};
 use tiles::Convert;
 
 use std::sync::OnceLock;
-use tile::{Out, Tiles, run};
-use tiles::{Panels, Rows};
+use tile::Out;
+use tiles::{Panels, Rows, Source};
 use vector::{Portable, Zero};
 
 /// A set of vector instructions that this processor has.
@@ -150,7 +152,7 @@ impl Kernel {
                 Path::Avx512 => avx512_f32(&rows, packed, room, &mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f32(&rows, packed, room, &mut out),
-                Path::Portable => run::<Portable<f32, 16>, 1, true>(&rows, packed, room, &mut out),
+                Path::Portable => Source::<Portable<f32, 16>>::run::<1, true>(&rows, packed, room, &mut out),
             }
         }
     }
@@ -177,7 +179,7 @@ impl Kernel {
                 Path::Avx512 => avx512_f32(&panels, packed, &mut [], &mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f32(&panels, packed, &mut [], &mut out),
-                Path::Portable => run::<Portable<f32, 16>, 1, true>(&panels, packed, &mut [], &mut out),
+                Path::Portable => Source::<Portable<f32, 16>>::run::<1, true>(&panels, packed, &mut [], &mut out),
             }
         }
     }
@@ -201,7 +203,7 @@ impl Kernel {
                 Path::Avx512 => avx512_f64(&rows, packed, room, &mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f64(&rows, packed, room, &mut out),
-                Path::Portable => run::<Portable<f64, 8>, 1, false>(&rows, packed, room, &mut out),
+                Path::Portable => Source::<Portable<f64, 8>>::run::<1, false>(&rows, packed, room, &mut out),
             }
         }
     }
@@ -227,7 +229,9 @@ impl<T: Zero> Products<T> {
         self.dots.resize(rows * packed.len(), T::ZERO);
         self.widths.resize(rows * packed.len(), T::ZERO);
         self.norms.resize(if norms { rows } else { 0 }, T::ZERO);
-        self.room.resize(2 * dim * width + LINE / size_of::<T>(), T::ZERO);
+        // Tiles have whole groups of two or four columns.
+        let columns = dim.next_multiple_of(4);
+        self.room.resize(3 * columns * width + LINE / size_of::<T>(), T::ZERO);
     }
 }
 
@@ -240,57 +244,57 @@ fn aligned<T>(room: &mut [T]) -> &mut [T] {
 }
 
 /// # Safety
-/// As [`run`]; the processor has AVX-512F.
+/// As [`tile::run`]; the processor has AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_f64(
-    tiles: &impl Tiles<std::arch::x86_64::__m512d>,
+    arms: &impl Source<std::arch::x86_64::__m512d>,
     packed: &[Packed<f64>],
     room: &mut [f64],
     out: &mut Out<'_, f64>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { run::<_, 3, false>(tiles, packed, room, out) }
+    unsafe { arms.run::<3, false>(packed, room, out) }
 }
 
 /// # Safety
-/// As [`run`]; the processor has AVX2 and FMA.
+/// As [`tile::run`]; the processor has AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_f64(
-    tiles: &impl Tiles<std::arch::x86_64::__m256d>,
+    arms: &impl Source<std::arch::x86_64::__m256d>,
     packed: &[Packed<f64>],
     room: &mut [f64],
     out: &mut Out<'_, f64>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { run::<_, 2, false>(tiles, packed, room, out) }
+    unsafe { arms.run::<2, false>(packed, room, out) }
 }
 
 /// # Safety
-/// As [`run`]; the processor has AVX-512F.
+/// As [`tile::run`]; the processor has AVX-512F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_f32(
-    tiles: &impl Tiles<std::arch::x86_64::__m512>,
+    arms: &impl Source<std::arch::x86_64::__m512>,
     packed: &[Packed<f32>],
     room: &mut [f32],
     out: &mut Out<'_, f32>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { run::<_, 3, true>(tiles, packed, room, out) }
+    unsafe { arms.run::<3, true>(packed, room, out) }
 }
 
 /// # Safety
-/// As [`run`]; the processor has AVX2 and FMA.
+/// As [`tile::run`]; the processor has AVX2 and FMA.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_f32(
-    tiles: &impl Tiles<std::arch::x86_64::__m256>,
+    arms: &impl Source<std::arch::x86_64::__m256>,
     packed: &[Packed<f32>],
     room: &mut [f32],
     out: &mut Out<'_, f32>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { run::<_, 2, true>(tiles, packed, room, out) }
+    unsafe { arms.run::<2, true>(packed, room, out) }
 }

@@ -12,7 +12,7 @@ fn numbers(seed: u64, count: usize) -> Vec<f64> {
 /// Under an interpreter a few shapes must do.
 fn shapes() -> (Vec<usize>, Vec<usize>) {
     if cfg!(miri) {
-        (vec![1, 2, 3, 4, 5, 9, 13], vec![0, 1, 8, 9, 17])
+        (vec![1, 2, 3, 4, 5, 9, 13, 33], vec![0, 1, 8, 9, 17])
     } else {
         ((1..=130).collect(), vec![0, 1, 2, 7, 8, 9, 23, 24, 25, 47, 48, 49, 95, 97, 200])
     }

@@ -21,52 +21,73 @@ pub(super) struct Out<'a, T> {
 
 /// Arms as the kernel reads them: tile by tile.
 pub(super) trait Tiles<V: Vector> {
+    /// See [`Ahead`].
+    type Ahead: Ahead;
+
     /// The number of arms.
     fn rows(&self) -> usize;
 
-    /// The tile that starts at arm `first`: column by column, `NV * LANES` arms each; and what the tile after it will
-    /// be made from. `room` has space for two tiles.
+    /// The tile that starts at arm `first`, and what is to be done before the next one is asked for. `room` has space for
+    /// three tiles, and is the same for all.
     ///
     /// # Safety
-    /// The processor has V's instructions; `first` is below `rows` and starts a tile.
-    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (*const V::T, Ahead);
+    /// The processor has V's instructions; `first` is 0 or the next tile's, and below `rows`.
+    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (Tile<V, NV>, Self::Ahead);
 }
 
-/// Memory that is needed soon, fetched a line at a time: asked for all at once, it would block what is needed now.
-pub(super) struct Ahead {
-    at: usize,
-    end: usize,
-    /// How many lines at a time.
-    lines: usize,
+/// Work for the tiles to come, done beside the arithmetic of this one, which leaves the units that load and store idle half
+/// of the time.
+pub(super) trait Ahead {
+    /// How many steps are left.
+    fn left(&self) -> usize;
+
+    /// Does the next step.
+    ///
+    /// # Safety
+    /// There is one left, and `room` is still there.
+    unsafe fn step(&mut self);
 }
 
-impl Ahead {
-    #[inline(always)]
-    pub(super) fn new<S>(from: &[S]) -> Self {
-        let all = from.as_ptr_range();
-        Self { at: all.start.addr(), end: all.end.addr(), lines: 1 }
+/// A tile: column by column, `NV * LANES` arms each.
+pub(super) struct Tile<V: Vector, const NV: usize> {
+    at: *mut V::T,
+    /// How many columns have an arm in each lane. Those after them come in groups of `CHUNK` columns that hold pieces of
+    /// rows side by side, still to be transposed.
+    ready: usize,
+}
+
+impl<V: Vector, const NV: usize> Tile<V, NV> {
+    /// A tile with nothing left to do.
+    pub(super) fn ready(at: *const V::T) -> Self {
+        Self { at: at.cast_mut(), ready: usize::MAX }
     }
 
-    /// How many lines at a time divide the work among `turns` calls of [`fetch`](Self::fetch).
-    #[inline(always)]
-    fn divided(&self, turns: usize) -> usize {
-        (self.end - self.at).div_ceil(super::LINE * turns.max(1)).min(4)
+    /// A tile of pieces of rows.
+    pub(super) fn pieces(at: *mut V::T) -> Self {
+        Self { at, ready: 0 }
     }
 
+    /// Makes the columns before `end` ready.
+    ///
+    /// # Safety
+    /// The processor has V's instructions, and the tile has these columns, in whole groups.
     #[inline(always)]
-    fn fetch(&mut self) {
-        for _ in 0..self.lines {
-            if self.at >= self.end {
-                self.lines = 0;
-                break;
+    unsafe fn make_ready(&mut self, end: usize) {
+        while self.ready < end {
+            for v in 0..NV {
+                // SAFETY: the caller's contract.
+                unsafe {
+                    let at = self.at.add((self.ready * NV + v) * V::LANES);
+                    let mut group = [V::load(at); 4];
+                    for column in 1..V::CHUNK {
+                        group[column] = V::load(at.add(column * NV * V::LANES));
+                    }
+                    for (column, x) in V::transpose(group)[..V::CHUNK].iter().enumerate() {
+                        x.store(at.add(column * NV * V::LANES));
+                    }
+                }
             }
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                // SAFETY: every x86-64 has this instruction, and it reads nothing.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(self.at)) };
-            }
-            self.at += super::LINE;
+            self.ready += V::CHUNK;
         }
     }
 }
@@ -76,7 +97,7 @@ impl Ahead {
 /// # Safety
 /// The processor has V's instructions. `packed` is not empty, is of the tiles' dimension, was made for row blocks of at
 /// most 8 rows with one extra row (two with `NORM`), and has the expected number of values. `out` has `rows` places for
-/// each block, and with `NORM` `rows` norms. `room` has space for two tiles.
+/// each block, and with `NORM` `rows` norms. `room` has space for three tiles.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     tiles: &impl Tiles<V>,
@@ -87,19 +108,18 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     let rows = tiles.rows();
     let width = NV * V::LANES;
     let turns = packed.iter().map(Packed::turns).sum();
-    let (mut first, mut lines) = (0, 0);
+    let mut first = 0;
     while first < rows {
         let here = width.min(rows - first);
-        // SAFETY: `first` is below `rows` and a multiple of the tile's width.
-        let (tile, mut ahead) = unsafe { tiles.tile::<NV>(first, room) };
-        if first == 0 {
-            lines = ahead.divided(turns); // no other tile has more to fetch, and dividing is slow
-        }
-        ahead.lines = lines;
+        // SAFETY: `first` is below `rows` and a multiple of the tile's width; all steps are done.
+        let (mut tile, mut ahead) = unsafe { tiles.tile::<NV>(first, room) };
+        // SAFETY: nothing but steps and tiles uses the room. The steps that there is no turn for come first: what they
+        // write has then left the queue of writes by the time it is read.
+        unsafe { steps(&mut ahead, turns) };
         for (block, packed) in packed.iter().enumerate() {
             let place = block * rows + first;
             // SAFETY: the tile has the packing's dimension, and the rest is this function's own contract.
-            let sums = unsafe { one_block::<V, NV, NORM>(tile, packed, &mut ahead) };
+            let sums = unsafe { one_block::<V, NV, NORM>(&mut tile, packed, &mut ahead) };
             // SAFETY: the processor has the instructions.
             unsafe {
                 write(&sums.dot, &mut out.dots[place..place + here]);
@@ -111,7 +131,21 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
                 }
             }
         }
+        // SAFETY: as above.
+        unsafe { steps(&mut ahead, 0) };
         first += width;
+    }
+}
+
+/// Does all steps but so many.
+///
+/// # Safety
+/// As [`Ahead::step`].
+#[inline(always)]
+pub(super) unsafe fn steps(ahead: &mut impl Ahead, but: usize) {
+    for _ in but..ahead.left() {
+        // SAFETY: the caller's contract.
+        unsafe { ahead.step() };
     }
 }
 
@@ -162,9 +196,9 @@ struct Sums<V, const NV: usize> {
 /// As [`run`].
 #[inline(always)]
 unsafe fn one_block<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
-    tile: *const V::T,
+    tile: &mut Tile<V, NV>,
     packed: &Packed<V::T>,
-    ahead: &mut Ahead,
+    ahead: &mut impl Ahead,
 ) -> Sums<V, NV> {
     // SAFETY: the processor has the instructions.
     let zero = unsafe { V::splat(V::T::ZERO) };
@@ -210,18 +244,25 @@ unsafe fn one_block<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
 /// The tile has at least `first + R` columns, and `w` as many values as these rows take.
 #[inline(always)]
 unsafe fn rows<V: Vector<T: Zero>, const NV: usize, const R: usize, const LAST: bool, const NORM: bool>(
-    mut tile: *const V::T,
+    tile: &mut Tile<V, NV>,
     first: usize,
     mut w: *const V::T,
     sums: &mut Sums<V, NV>,
-    ahead: &mut Ahead,
+    ahead: &mut impl Ahead,
 ) -> *const V::T {
     // SAFETY: every read of the tile is below column `first + R`, every read of `w` is the next of its values.
     unsafe {
+        tile.make_ready(first + R);
+        let mut tile = tile.at.cast_const();
         let mut y = [[V::splat(V::T::ZERO); NV]; R];
         let (mut dot, mut norm) = (sums.dot, sums.norm);
-        for _ in 0..first {
-            ahead.fetch();
+        let both = first.min(ahead.left());
+        for _ in 0..both {
+            ahead.step();
+            w = column::<V, NV, R, LAST, NORM>(tile, 0, w, &mut y, &mut dot, &mut norm);
+            tile = tile.add(NV * V::LANES);
+        }
+        for _ in both..first {
             w = column::<V, NV, R, LAST, NORM>(tile, 0, w, &mut y, &mut dot, &mut norm);
             tile = tile.add(NV * V::LANES);
         }

@@ -1,11 +1,14 @@
 //! Arms turned into tiles: from rows, transposed on the way, or as laid out earlier.
 //!
-//! The decision to know: rows of the other precision are converted first and transposed after, both within the
-//! first-level cache; while a tile is computed, the rows of the next one are fetched.
+//! The decision to know: a tile of long rows is made beside the arithmetic of the tile before it, by nothing but loads and
+//! stores. Short rows have too little arithmetic for that, and rows of the other precision are converted first: these are
+//! transposed in registers. What comes after is fetched meanwhile.
 
 use super::{
-    tile::{Ahead, Tiles},
-    vector::{Vector, Zero},
+    LINE,
+    packed::Packed,
+    tile::{Ahead, Out, Tile, Tiles, run, steps},
+    vector::{Vector, Zero, fetch},
 };
 
 /// How a stored feature becomes the kernel's.
@@ -14,10 +17,12 @@ pub(crate) trait Convert<T>: Copy + Send + Sync {
     fn convert(self) -> T;
     /// The slice itself, where nothing needs to be converted.
     fn same(all: &[Self]) -> Option<&[T]>;
+    /// The slice itself, where it is to be widened from f32.
+    fn narrow(all: &[Self]) -> Option<&[f32]>;
 }
 
 macro_rules! convert {
-    ($S:ty, $T:ty, $convert:expr, $same:expr) => {
+    ($S:ty, $T:ty, $convert:expr, $same:expr, $narrow:expr) => {
         impl Convert<$T> for $S {
             #[inline(always)]
             fn convert(self) -> $T {
@@ -28,71 +33,286 @@ macro_rules! convert {
             fn same(all: &[Self]) -> Option<&[$T]> {
                 $same(all)
             }
+
+            #[inline(always)]
+            fn narrow(all: &[Self]) -> Option<&[f32]> {
+                $narrow(all)
+            }
         }
     };
 }
 
-convert!(f32, f32, |x| x, Some);
-convert!(f64, f64, |x| x, Some);
-convert!(f32, f64, f64::from, |_| None);
-convert!(f64, f32, |x| x as f32, |_| None);
+convert!(f32, f32, |x| x, Some, |_| None);
+convert!(f64, f64, |x| x, Some, |_| None);
+convert!(f32, f64, f64::from, |_| None, Some);
+convert!(f64, f32, |x| x as f32, |_| None, |_| None);
+
+/// How many features make a row long: the arithmetic of a tile then has time enough for the making of the next.
+const LONG: usize = 32;
+
+/// What the kernel can be run over.
+pub(super) trait Source<V: Vector> {
+    /// As [`run`].
+    ///
+    /// # Safety
+    /// As [`run`].
+    unsafe fn run<const NV: usize, const NORM: bool>(
+        &self,
+        packed: &[Packed<V::T>],
+        room: &mut [V::T],
+        out: &mut Out<'_, V::T>,
+    );
+}
 
 /// Row-major features.
+#[derive(Clone, Copy)]
 pub(super) struct Rows<'a, S> {
     features: &'a [S],
     dim: usize,
-    count: usize,
 }
+
+/// Long rows of the kernel's own precision: each tile is made beside the arithmetic of the one before.
+struct LongRows<'a, T>(Rows<'a, T>);
 
 impl<'a, S> Rows<'a, S> {
     pub(super) fn new(features: &'a [S], dim: usize) -> Self {
-        Self { features, dim, count: features.len() / dim }
+        Self { features, dim }
+    }
+
+    /// The rows of the tile that starts at arm `first`, in the kernel's precision and with zeros for arms that are not
+    /// there; so many elements can be read, and `over` more. Then the rows after them.
+    #[inline(always)]
+    fn tile_at<'b, T: Zero>(&self, first: usize, width: usize, over: usize, spare: &'b mut [T]) -> (&'b [T], &'a [S])
+    where
+        S: Convert<T>,
+        'a: 'b,
+    {
+        let size = width * self.dim;
+        let rows = &self.features[first * self.dim..];
+        let (here, next) = rows.split_at(rows.len().min(size));
+        let rows = match S::same(rows) {
+            Some(rows) if rows.len() >= size + over => &rows[..size + over],
+            _ => {
+                for (to, from) in spare.iter_mut().zip(here) {
+                    *to = from.convert();
+                }
+                spare[here.len()..size + over].fill(T::ZERO);
+                &spare[..size + over]
+            }
+        };
+        (rows, next)
+    }
+}
+
+impl<S: Convert<V::T>, V: Vector<T: Zero + Convert<V::T>>> Source<V> for Rows<'_, S> {
+    #[inline(always)]
+    unsafe fn run<const NV: usize, const NORM: bool>(
+        &self,
+        packed: &[Packed<V::T>],
+        room: &mut [V::T],
+        out: &mut Out<'_, V::T>,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            match S::same(self.features) {
+                Some(features) if self.dim >= LONG => {
+                    run::<V, NV, NORM>(&LongRows(Rows::new(features, self.dim)), packed, room, out);
+                }
+                _ => run::<V, NV, NORM>(self, packed, room, out),
+            }
+        }
     }
 }
 
 impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
+    type Ahead = Fetch;
+
     #[inline(always)]
     fn rows(&self) -> usize {
-        self.count
+        self.features.len() / self.dim
     }
 
     #[inline(always)]
-    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (*const V::T, Ahead) {
+    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (Tile<V, NV>, Fetch) {
         let (d, width) = (self.dim, NV * V::LANES);
-        let (tile, spare) = room.split_at_mut(d * width);
-        let here = width.min(self.count - first);
-        let from = &self.features[first * d..(first + here) * d];
-        let rows = match S::same(from) {
-            Some(rows) if here == width => rows,
-            _ => {
-                for (to, from) in spare.iter_mut().zip(from) {
-                    *to = from.convert();
-                }
-                spare[from.len()..d * width].fill(V::T::ZERO);
-                &spare[..d * width]
-            }
-        };
-        for v in 0..NV {
-            let (rows, tile) = (&rows[v * V::LANES * d..], &mut tile[v * V::LANES..]);
-            if d < V::CHUNK {
-                for column in 0..d {
-                    for lane in 0..V::LANES {
-                        tile[column * width + lane] = rows[lane * d + column];
-                    }
-                }
-                continue;
-            }
-            for column in (0..d).step_by(V::CHUNK) {
-                // The last columns go with some before them, once more.
-                let column = column.min(d - V::CHUNK);
-                // SAFETY: LANES rows of d features are left in `rows`, CHUNK columns of this vector in `tile`.
-                unsafe {
-                    V::transpose(rows.as_ptr().add(column), d, tile.as_mut_ptr().add(column * width), width);
-                }
+        let (tile, spare) = room.split_at_mut(d.max(4) * width);
+        let over = 4_usize.saturating_sub(d);
+        let here = &self.features[first * d..];
+        let next = &here[here.len().min(width * d)..];
+        let widened = S::narrow(here).filter(|rows| rows.len() >= width * d + over).is_some_and(|rows| {
+            // SAFETY: all rows of the tile and `over` more elements can be read.
+            unsafe { transpose::<V, NV>(tile, d, over, |at| V::four_widened(rows.as_ptr().add(at), d)) }
+        });
+        if !widened {
+            let (rows, _) = self.tile_at(first, width, over, spare);
+            // SAFETY: as above.
+            unsafe { transpose::<V, NV>(tile, d, over, |at| Some(V::four(rows.as_ptr().add(at), d))) };
+        }
+        (Tile::ready(tile.as_ptr()), Fetch::new(&next[..next.len().min(d * width)]))
+    }
+}
+
+/// Fills a tile from four columns of a vector's rows at a time, which `four` gives for the place of their first element;
+/// false where it does not.
+///
+/// # Safety
+/// The processor has V's instructions.
+#[inline(always)]
+unsafe fn transpose<V: Vector, const NV: usize>(
+    tile: &mut [V::T],
+    d: usize,
+    over: usize,
+    four: impl Fn(usize) -> Option<[V; 4]>,
+) -> bool {
+    let width = NV * V::LANES;
+    assert!(tile.len() >= d.max(4) * width, "a whole tile");
+    for v in 0..NV {
+        for column in (0..d).step_by(4) {
+            // The last columns go with some before them, once more; where there are none, with what follows the row.
+            let column = column.min((d + over) - 4);
+            let Some(four) = four(v * V::LANES * d + column) else { return false };
+            for (place, x) in four.into_iter().enumerate() {
+                // SAFETY: the tile has four columns or all, as was checked.
+                unsafe { x.store(tile.as_mut_ptr().add((column + place) * width + v * V::LANES)) };
             }
         }
-        let next = &self.features[(first + here) * d..];
-        (tile.as_ptr(), Ahead::new(&next[..next.len().min(d * width)]))
+    }
+    true
+}
+
+impl<V: Vector<T: Zero + Convert<V::T>>> Tiles<V> for LongRows<'_, V::T> {
+    type Ahead = Gather<V>;
+
+    #[inline(always)]
+    fn rows(&self) -> usize {
+        self.0.features.len() / self.0.dim
+    }
+
+    #[inline(always)]
+    unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (Tile<V, NV>, Gather<V>) {
+        let (d, width) = (self.0.dim, NV * V::LANES);
+        let columns = d.next_multiple_of(V::CHUNK);
+        let (even, rest) = room.split_at_mut(columns * width);
+        let (odd, spare) = rest.split_at_mut(columns * width);
+        let (tile, other) = if (first / width).is_multiple_of(2) { (even, odd) } else { (odd, even) };
+        if first == 0 {
+            let (rows, next) = self.0.tile_at(0, width, columns - d, spare);
+            let mut gather = Gather::<V>::new::<NV>(rows, next.as_ptr(), tile, d);
+            // SAFETY: the room is still there.
+            unsafe { steps(&mut gather, 0) };
+        }
+        let gather = if (first + width) * d < self.0.features.len() {
+            let (rows, next) = self.0.tile_at(first + width, width, columns - d, spare);
+            Gather::new::<NV>(rows, next.as_ptr(), other, d)
+        } else {
+            Gather::none()
+        };
+        (Tile::pieces(tile.as_mut_ptr()), gather)
+    }
+}
+
+/// Puts pieces of rows side by side, a vector at each step, and fetches the rows after them.
+///
+/// Pieces go through memory, since the arithmetic has all of the units that could put them together in registers.
+pub(super) struct Gather<V: Vector> {
+    from: *const V::T,
+    to: *mut V::T,
+    fetch: *const V::T,
+    dim: usize,
+    width: usize,
+    /// How many groups of columns there are.
+    groups: usize,
+    /// How many of them these rows still have.
+    more: usize,
+    /// Which rows of each group of rows these are.
+    row: usize,
+    steps: usize,
+}
+
+impl<V: Vector> Gather<V> {
+    /// Rows for a whole tile, each of which can be read up to a multiple of `CHUNK`; what to fetch; and the tile.
+    #[inline(always)]
+    fn new<const NV: usize>(rows: &[V::T], fetch: *const V::T, tile: &mut [V::T], dim: usize) -> Self {
+        let (groups, width) = (dim.div_ceil(V::CHUNK), NV * V::LANES);
+        let over = groups * V::CHUNK - dim;
+        assert!(rows.len() >= width * dim + over && tile.len() >= groups * V::CHUNK * width, "whole tiles");
+        let steps = groups * V::CHUNK * NV;
+        Self { from: rows.as_ptr(), to: tile.as_mut_ptr(), fetch, dim, width, groups, more: groups, row: 0, steps }
+    }
+
+    /// Nothing to do.
+    #[inline(always)]
+    fn none() -> Self {
+        let (from, to, fetch) = (std::ptr::null(), std::ptr::null_mut(), std::ptr::null());
+        Self { from, to, fetch, dim: 0, width: 0, groups: 0, more: 0, row: 0, steps: 0 }
+    }
+}
+
+impl<V: Vector> Ahead for Gather<V> {
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.steps
+    }
+
+    #[inline(always)]
+    unsafe fn step(&mut self) {
+        fetch::<false>(self.fetch.cast());
+        self.fetch = self.fetch.wrapping_byte_add(LINE);
+        for piece in 0..V::LANES / V::CHUNK {
+            // SAFETY: `new` has checked that all rows of the tile can be read to the end of the last group, and written.
+            unsafe {
+                let from = self.from.add(piece * V::CHUNK * self.dim).cast::<u8>();
+                let to = self.to.add(piece * V::CHUNK).cast::<u8>();
+                to.copy_from_nonoverlapping(from, V::CHUNK * size_of::<V::T>());
+            }
+        }
+        self.from = self.from.wrapping_add(V::CHUNK);
+        self.to = self.to.wrapping_add(V::CHUNK * self.width);
+        self.steps -= 1;
+        self.more -= 1;
+        if self.more == 0 {
+            std::hint::cold_path();
+            // Back to the first group, of the next row of each group of rows or of the next vector.
+            let columns = self.groups * V::CHUNK;
+            self.more = self.groups;
+            self.from = self.from.wrapping_sub(columns).wrapping_add(self.dim);
+            self.to = self.to.wrapping_sub(columns * self.width).wrapping_add(self.width);
+            self.row += 1;
+            if self.row == V::CHUNK {
+                self.row = 0;
+                self.from = self.from.wrapping_add((V::LANES - V::CHUNK) * self.dim);
+                self.to = self.to.wrapping_sub(V::CHUNK * self.width).wrapping_add(V::LANES);
+            }
+        }
+    }
+}
+
+/// Memory that is needed soon, fetched two lines at a step: asked for all at once, it would block what is needed now.
+pub(super) struct Fetch {
+    at: *const u8,
+    steps: usize,
+}
+
+impl Fetch {
+    #[inline(always)]
+    fn new<S>(from: &[S]) -> Self {
+        Self { at: from.as_ptr().cast(), steps: size_of_val(from).div_ceil(2 * LINE) }
+    }
+}
+
+impl Ahead for Fetch {
+    #[inline(always)]
+    fn left(&self) -> usize {
+        self.steps
+    }
+
+    #[inline(always)]
+    unsafe fn step(&mut self) {
+        for _ in 0..2 {
+            fetch::<true>(self.at);
+            self.at = self.at.wrapping_add(LINE);
+        }
+        self.steps -= 1;
     }
 }
 
@@ -103,15 +323,30 @@ pub(super) struct Panels<'a, T> {
     pub(super) dim: usize,
 }
 
+impl<V: Vector<T: Zero>> Source<V> for Panels<'_, V::T> {
+    #[inline(always)]
+    unsafe fn run<const NV: usize, const NORM: bool>(
+        &self,
+        packed: &[Packed<V::T>],
+        room: &mut [V::T],
+        out: &mut Out<'_, V::T>,
+    ) {
+        // SAFETY: the caller's contract.
+        unsafe { run::<V, NV, NORM>(self, packed, room, out) }
+    }
+}
+
 impl<V: Vector> Tiles<V> for Panels<'_, V::T> {
+    type Ahead = Fetch;
+
     #[inline(always)]
     fn rows(&self) -> usize {
         self.rows
     }
 
     #[inline(always)]
-    unsafe fn tile<const NV: usize>(&self, first: usize, _: &mut [V::T]) -> (*const V::T, Ahead) {
+    unsafe fn tile<const NV: usize>(&self, first: usize, _: &mut [V::T]) -> (Tile<V, NV>, Fetch) {
         let (tile, rest) = self.values[first * self.dim..].split_at(NV * V::LANES * self.dim);
-        (tile.as_ptr(), Ahead::new(&rest[..rest.len().min(tile.len())]))
+        (Tile::ready(tile.as_ptr()), Fetch::new(&rest[..rest.len().min(tile.len())]))
     }
 }

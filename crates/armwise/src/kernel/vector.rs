@@ -12,7 +12,7 @@ pub(super) trait Vector: Copy {
     type T: Copy;
     /// How many lanes.
     const LANES: usize;
-    /// How many columns [`transpose`](Self::transpose) takes at once: 16 bytes of them.
+    /// How many columns [`transpose`](Self::transpose) takes at once: 16 bytes of them, a piece of a row.
     const CHUNK: usize;
 
     /// The same number in every lane.
@@ -51,13 +51,47 @@ pub(super) trait Vector: Copy {
     /// The processor has the instructions.
     unsafe fn sum(self) -> Self::T;
 
-    /// Writes the first `CHUNK` columns of `LANES` rows that lie `stride` apart as `CHUNK` vectors that lie
-    /// `to_stride` apart.
+    /// The first four columns of `LANES` rows that lie `stride` apart.
     ///
     /// # Safety
-    /// The processor has the instructions; `CHUNK` elements can be read at each of `LANES` rows and `LANES` written
-    /// at each of `CHUNK` columns.
-    unsafe fn transpose(from: *const Self::T, stride: usize, to: *mut Self::T, to_stride: usize);
+    /// The processor has the instructions; four elements can be read at each of `LANES` rows.
+    unsafe fn four(from: *const Self::T, stride: usize) -> [Self; 4];
+
+    /// As [`four`](Self::four), of rows in f32 where the lanes have f64; none where converting the rows first serves as
+    /// well.
+    ///
+    /// # Safety
+    /// As [`four`](Self::four).
+    #[inline(always)]
+    unsafe fn four_widened(from: *const f32, stride: usize) -> Option<[Self; 4]> {
+        let _ = (from, stride);
+        None
+    }
+
+    /// Transposes the first `CHUNK` vectors within their 16-byte parts: pieces of rows become columns.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn transpose(group: [Self; 4]) -> [Self; 4];
+}
+
+/// Asks for a line of memory, near for the first-level cache and else for the second.
+#[inline(always)]
+pub(super) fn fetch<const NEAR: bool>(at: *const u8) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every x86-64 has this instruction, and it reads nothing, whatever the address.
+        unsafe {
+            if NEAR {
+                _mm_prefetch::<_MM_HINT_T0>(at.cast());
+            } else {
+                _mm_prefetch::<_MM_HINT_T1>(at.cast());
+            }
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
 }
 
 /// An element that sums start from.
@@ -124,13 +158,23 @@ macro_rules! portable {
             }
 
             #[inline(always)]
-            unsafe fn transpose(from: *const $T, stride: usize, to: *mut $T, to_stride: usize) {
-                for row in 0..$LANES {
-                    for column in 0..$CHUNK {
-                        // SAFETY: the caller vouches for these rows and columns.
-                        unsafe { *to.add(column * to_stride + row) = *from.add(row * stride + column) };
+            unsafe fn four(from: *const $T, stride: usize) -> [Self; 4] {
+                // SAFETY: the caller vouches for these elements.
+                let element = |row: usize, column: usize| unsafe { *from.add(row * stride + column) };
+                std::array::from_fn(|column| Self(std::array::from_fn(|row| element(row, column))))
+            }
+
+            #[inline(always)]
+            unsafe fn transpose(group: [Self; 4]) -> [Self; 4] {
+                let mut columns = group;
+                for part in (0..$LANES).step_by($CHUNK) {
+                    for row in 0..$CHUNK {
+                        for column in 0..$CHUNK {
+                            columns[column].0[part + row] = group[row].0[part + column];
+                        }
                     }
                 }
+                columns
             }
         }
     };

@@ -1,7 +1,7 @@
 //! The vector registers of x86-64.
 //!
-//! The decision to know: rows become lanes by putting 16-byte pieces of rows side by side and transposing within
-//! each 16-byte part, which is half the shuffles of the textbook transposition.
+//! The decision to know: rows become lanes by putting pieces of rows side by side as they are loaded and transposing
+//! within small parts, which is half the shuffles of the textbook transposition.
 
 use super::vector::Vector;
 #[allow(clippy::wildcard_imports, reason = "forty names that say where they come from themselves")]
@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 /// Every method is one or a few instructions whose requirements are those of the trait's contract.
 macro_rules! vector {
-    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $sqrt:ident, $sum:path, $transpose:item) => {
+    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $sqrt:ident, $sum:path, $four:path, $transpose:item $(, $widened:item)?) => {
         impl Vector for $V {
             type T = $T;
             const LANES: usize = $LANES;
@@ -52,7 +52,18 @@ macro_rules! vector {
             }
 
             #[inline(always)]
+            unsafe fn four(from: *const $T, stride: usize) -> [Self; 4] {
+                // SAFETY: the trait's contract.
+                unsafe { $four(from, stride) }
+            }
+
+            #[inline(always)]
             $transpose
+
+            $(
+                #[inline(always)]
+                $widened
+            )?
         }
     };
 }
@@ -68,14 +79,16 @@ vector!(
     _mm512_fmadd_pd,
     _mm512_sqrt_pd,
     _mm512_reduce_add_pd,
-    unsafe fn transpose(from: *const f64, stride: usize, to: *mut f64, to_stride: usize) {
+    four_of_eight,
+    unsafe fn transpose([even, odd, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
-        unsafe {
-            let even = _mm512_castps_pd(four_pieces(from.cast(), 4 * stride));
-            let odd = _mm512_castps_pd(four_pieces(from.add(stride).cast(), 4 * stride));
-            _mm512_storeu_pd(to, _mm512_unpacklo_pd(even, odd));
-            _mm512_storeu_pd(to.add(to_stride), _mm512_unpackhi_pd(even, odd));
-        }
+        unsafe { [_mm512_unpacklo_pd(even, odd), _mm512_unpackhi_pd(even, odd), even, odd] }
+    },
+    unsafe fn four_widened(from: *const f32, stride: usize) -> Option<[Self; 4]> {
+        // SAFETY: the trait's contract.
+        let rows = |row: usize| unsafe { _mm512_cvtps_pd(two_pieces(from.add(row * stride), 2 * stride)) };
+        // SAFETY: the processor has the instructions.
+        Some(unsafe { four_of_pairs([0, 1, 4, 5].map(rows)) })
     }
 );
 
@@ -90,19 +103,15 @@ vector!(
     _mm512_fmadd_ps,
     _mm512_sqrt_ps,
     _mm512_reduce_add_ps,
-    unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
+    four_of_sixteen,
+    unsafe fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
         unsafe {
-            let a = four_pieces(from, 4 * stride);
-            let b = four_pieces(from.add(stride), 4 * stride);
-            let c = four_pieces(from.add(2 * stride), 4 * stride);
-            let d = four_pieces(from.add(3 * stride), 4 * stride);
             let low = (_mm512_castps_pd(_mm512_unpacklo_ps(a, b)), _mm512_castps_pd(_mm512_unpacklo_ps(c, d)));
             let high = (_mm512_castps_pd(_mm512_unpackhi_ps(a, b)), _mm512_castps_pd(_mm512_unpackhi_ps(c, d)));
-            _mm512_storeu_ps(to, _mm512_castpd_ps(_mm512_unpacklo_pd(low.0, low.1)));
-            _mm512_storeu_ps(to.add(to_stride), _mm512_castpd_ps(_mm512_unpackhi_pd(low.0, low.1)));
-            _mm512_storeu_ps(to.add(2 * to_stride), _mm512_castpd_ps(_mm512_unpacklo_pd(high.0, high.1)));
-            _mm512_storeu_ps(to.add(3 * to_stride), _mm512_castpd_ps(_mm512_unpackhi_pd(high.0, high.1)));
+            let low = [_mm512_unpacklo_pd(low.0, low.1), _mm512_unpackhi_pd(low.0, low.1)];
+            let high = [_mm512_unpacklo_pd(high.0, high.1), _mm512_unpackhi_pd(high.0, high.1)];
+            [low[0], low[1], high[0], high[1]].map(|column| _mm512_castpd_ps(column))
         }
     }
 );
@@ -118,14 +127,10 @@ vector!(
     _mm256_fmadd_pd,
     _mm256_sqrt_pd,
     sum_of_four,
-    unsafe fn transpose(from: *const f64, stride: usize, to: *mut f64, to_stride: usize) {
+    four_of_four,
+    unsafe fn transpose([even, odd, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
-        unsafe {
-            let even = _mm256_castps_pd(two_pieces(from.cast(), 4 * stride));
-            let odd = _mm256_castps_pd(two_pieces(from.add(stride).cast(), 4 * stride));
-            _mm256_storeu_pd(to, _mm256_unpacklo_pd(even, odd));
-            _mm256_storeu_pd(to.add(to_stride), _mm256_unpackhi_pd(even, odd));
-        }
+        unsafe { [_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd), even, odd] }
     }
 );
 
@@ -140,22 +145,91 @@ vector!(
     _mm256_fmadd_ps,
     _mm256_sqrt_ps,
     sum_of_eight,
-    unsafe fn transpose(from: *const f32, stride: usize, to: *mut f32, to_stride: usize) {
+    four_of_eight_single,
+    unsafe fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
         unsafe {
-            let a = two_pieces(from, 4 * stride);
-            let b = two_pieces(from.add(stride), 4 * stride);
-            let c = two_pieces(from.add(2 * stride), 4 * stride);
-            let d = two_pieces(from.add(3 * stride), 4 * stride);
             let low = (_mm256_castps_pd(_mm256_unpacklo_ps(a, b)), _mm256_castps_pd(_mm256_unpacklo_ps(c, d)));
             let high = (_mm256_castps_pd(_mm256_unpackhi_ps(a, b)), _mm256_castps_pd(_mm256_unpackhi_ps(c, d)));
-            _mm256_storeu_ps(to, _mm256_castpd_ps(_mm256_unpacklo_pd(low.0, low.1)));
-            _mm256_storeu_ps(to.add(to_stride), _mm256_castpd_ps(_mm256_unpackhi_pd(low.0, low.1)));
-            _mm256_storeu_ps(to.add(2 * to_stride), _mm256_castpd_ps(_mm256_unpacklo_pd(high.0, high.1)));
-            _mm256_storeu_ps(to.add(3 * to_stride), _mm256_castpd_ps(_mm256_unpackhi_pd(high.0, high.1)));
+            let low = [_mm256_unpacklo_pd(low.0, low.1), _mm256_unpackhi_pd(low.0, low.1)];
+            let high = [_mm256_unpacklo_pd(high.0, high.1), _mm256_unpackhi_pd(high.0, high.1)];
+            [low[0], low[1], high[0], high[1]].map(|column| _mm256_castpd_ps(column))
         }
     }
 );
+
+/// Four columns of eight rows.
+///
+/// # Safety
+/// The processor has AVX-512; four elements can be read at each row.
+#[inline(always)]
+unsafe fn four_of_eight(from: *const f64, stride: usize) -> [__m512d; 4] {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let rows = |row: usize| {
+            let (this, other) = (from.add(row * stride), from.add((row + 2) * stride));
+            _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(_mm256_loadu_pd(this)), _mm256_loadu_pd(other))
+        };
+        four_of_pairs([0, 1, 4, 5].map(rows))
+    }
+}
+
+/// Four columns of eight rows that come in pairs, (0, 2), (1, 3), (4, 6) and (5, 7): so the last step has whole 16-byte
+/// parts to choose.
+///
+/// # Safety
+/// The processor has AVX-512.
+#[inline(always)]
+unsafe fn four_of_pairs([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let (even, odd) = (_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
+        let (more_even, more_odd) = (_mm512_unpacklo_pd(c, d), _mm512_unpackhi_pd(c, d));
+        [
+            _mm512_shuffle_f64x2::<0b10_00_10_00>(even, more_even),
+            _mm512_shuffle_f64x2::<0b10_00_10_00>(odd, more_odd),
+            _mm512_shuffle_f64x2::<0b11_01_11_01>(even, more_even),
+            _mm512_shuffle_f64x2::<0b11_01_11_01>(odd, more_odd),
+        ]
+    }
+}
+
+/// Four columns of four rows.
+///
+/// # Safety
+/// The processor has AVX; four elements can be read at each row.
+#[inline(always)]
+unsafe fn four_of_four(from: *const f64, stride: usize) -> [__m256d; 4] {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let rows = |column: usize, row: usize| {
+            let from = from.add(row * stride + column).cast();
+            _mm256_castps_pd(two_pieces(from, 4 * stride))
+        };
+        let (a, b, c, d) = (rows(0, 0), rows(0, 1), rows(2, 0), rows(2, 1));
+        [_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b), _mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d)]
+    }
+}
+
+/// Four columns of sixteen rows.
+///
+/// # Safety
+/// The processor has AVX-512; four elements can be read at each row.
+#[inline(always)]
+unsafe fn four_of_sixteen(from: *const f32, stride: usize) -> [__m512; 4] {
+    // SAFETY: the caller's contract.
+    unsafe { Vector::transpose([0, 1, 2, 3].map(|row| four_pieces(from.add(row * stride), 4 * stride))) }
+}
+
+/// Four columns of eight rows in f32.
+///
+/// # Safety
+/// The processor has AVX; four elements can be read at each row.
+#[inline(always)]
+unsafe fn four_of_eight_single(from: *const f32, stride: usize) -> [__m256; 4] {
+    // SAFETY: the caller's contract.
+    unsafe { Vector::transpose([0, 1, 2, 3].map(|row| two_pieces(from.add(row * stride), 4 * stride))) }
+}
 
 /// Four 16-byte pieces that lie `stride` floats apart, side by side.
 ///
