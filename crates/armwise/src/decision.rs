@@ -4,7 +4,7 @@
 //! another process, from the decision alone.
 
 use crate::{
-    Error, Observation, Quality, Round,
+    Error, Observation, Quality, Round, Row,
     oracle::{Missing, Price},
 };
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct ChosenArm {
     /// What the oracle saw.
     pub score: f64,
     /// x.
-    pub features: Vec<f64>,
+    pub features: Row,
 }
 
 /// The super arm I_t of a round.

@@ -5,7 +5,7 @@
 
 use crate::{
     Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Needs, Observation, Oracle, Pick, Policy, Posterior,
-    Reward, Round, Scores, Ties,
+    Reward, Round, Row, Scores, Ties,
     ledger::Ledger,
     model::check_features,
     priced,
@@ -332,12 +332,13 @@ fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) -> Result<V
         }
         let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
         let explained = scorer.explain(&rows, &ids, picks);
-        let chosen = |(pick, (explained, features)): (&Pick, (Explanation, &[f64]))| {
+        let chosen = |((pick, id), (explained, features)): ((&Pick, u64), (Explanation, Row))| {
             let Explanation { mean, width, draw, score } = explained;
-            let (id, name) = (arms.id(pick.row), arms.name(pick.row).map(str::to_owned));
-            ChosenArm { id, name, block: pick.block as u32, mean, width, draw, score, features: features.to_vec() }
+            let (block, name) = (pick.block as u32, arms.name(pick.row).map(str::to_owned));
+            ChosenArm { id, name, block, mean, width, draw, score, features }
         };
-        Ok(picks.iter().zip(explained.into_iter().zip(rows.chunks_exact(arms.dim()))).map(chosen).collect())
+        let rows = Row::rows(rows, arms.dim());
+        Ok(picks.iter().zip(ids).zip(explained.into_iter().zip(rows)).map(chosen).collect())
     };
     if picks.len() <= PICKS {
         return task(picks);

@@ -35,6 +35,7 @@ mod posterior;
 mod priced;
 mod rough;
 mod round;
+mod row;
 mod saved;
 mod scan;
 mod scoring;
@@ -62,3 +63,4 @@ pub use policy::{
 };
 pub use posterior::Posterior;
 pub use round::{Draws, Round, Stream};
+pub use row::Row;

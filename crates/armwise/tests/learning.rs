@@ -199,7 +199,9 @@ fn an_altered_decision_is_refused() {
     learner.learn(&decision, &rewards).expect("fresh");
     let before = learner.to_json().expect("json");
     let mut altered = decision.clone();
-    altered.arms[2].features[0] += 1.0;
+    let mut features = altered.arms[2].features.to_vec();
+    features[0] += 1.0;
+    altered.arms[2].features = features.into();
     for result in [
         learner.unlearn(&altered, &rewards),
         learner.correct(&altered, &rewards),

@@ -71,7 +71,7 @@ pub struct Sent {
     /// Whether the estimate alone would have chosen it too.
     pub greedy: Option<bool>,
     /// x, in numbers that single precision has.
-    pub features: Vec<f64>,
+    pub features: armwise::Row,
 }
 
 /// What became of a decision, by an event.
@@ -166,6 +166,7 @@ pub(super) fn insert_outcomes(transaction: &Transaction<'_>, seq: u64, outcomes:
 
 fn read_sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
     let features: Vec<u8> = row.get("features")?;
+    let features: Vec<f64> = features.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
     Ok(Sent {
         id: DecisionId::of(row.get("id")?),
         customer: row.get("customer")?,
@@ -178,7 +179,7 @@ fn read_sent(row: &Row<'_>) -> rusqlite::Result<Sent> {
         score: row.get("score")?,
         rank: row.get("rank")?,
         greedy: row.get("greedy")?,
-        features: features.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect(),
+        features: features.into(),
     })
 }
 

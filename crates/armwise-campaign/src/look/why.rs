@@ -84,7 +84,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let held_out = is_held_out(campaign.config(), customer);
     let mut why = Why { customer: customer.to_owned(), round: round.round, resting, held_out, promotions: Vec::new() };
     let (features, eligible) = match (chosen, table) {
-        (Some(sent), _) => (sent.features.clone(), vec![true; campaign.config().promotion.len()]),
+        (Some(sent), _) => (sent.features.to_vec(), vec![true; campaign.config().promotion.len()]),
         (None, Some(table)) => found_in(campaign, table, customer)?,
         (None, None) if resting || held_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
