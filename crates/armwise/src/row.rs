@@ -1,7 +1,7 @@
 //! The features of an arm, as a decision keeps them.
 //!
-//! The decision to know: the arms of a decision share one allocation, since one for each takes longer than choosing among
-//! few arms does.
+//! The decision to know: arms that were chosen together share an allocation, since one for each takes longer than much of
+//! the choice among few arms does.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, ops::Deref, sync::Arc};

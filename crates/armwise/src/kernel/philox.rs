@@ -25,7 +25,9 @@ impl Kernel {
                 unsafe { avx512(ids, tail, keys, out) };
                 8 * ids.len().min(out.len())
             }
-            _ => {
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => 0,
+            Path::Portable => {
                 let _ = (ids, tail, keys, out);
                 0
             }

@@ -43,17 +43,21 @@ fn every_path_gives_the_bits_of_one_arm_at_a_time() {
             ];
             let mut products = Products::default();
             for &n in &counts {
-                for single in [false, true] {
+                // How rows become tiles depends on how much there is to be done with them.
+                for (single, blocks) in [false, true].into_iter().flat_map(|single| [(single, 1), (single, 3)]) {
                     if single {
-                        kernel.products(&narrow[..n * d], &packed, &mut products);
+                        kernel.products(&narrow[..n * d], &packed[..blocks], &mut products);
                     } else {
-                        kernel.products(&wide[..n * d], &packed, &mut products);
+                        kernel.products(&wide[..n * d], &packed[..blocks], &mut products);
                     }
                     for (row, expected) in expected[..n].iter().enumerate() {
-                        let dots = [0, 1, 2].map(|block| products.dots(block)[row].to_bits());
-                        let widths = [0, 1].map(|block| products.widths(block)[row].to_bits());
-                        let found = [dots[0], dots[1], dots[2], widths[0], widths[1]];
-                        assert_eq!(&found, expected, "{}: d = {d}, n = {n}, row {row}", kernel.name());
+                        for block in 0..blocks {
+                            let dot = products.dots(block)[row].to_bits();
+                            assert_eq!(dot, expected[block], "{}: d = {d}, n = {n}, row {row}", kernel.name());
+                            let width = packed[block].has_width.then(|| products.widths(block)[row].to_bits());
+                            let expected = packed[block].has_width.then(|| expected[3 + block]);
+                            assert_eq!(width, expected, "{}: d = {d}, n = {n}, row {row}", kernel.name());
+                        }
                     }
                 }
             }
@@ -74,6 +78,46 @@ fn one_arm_at_a_time_is_the_plain_sum_up_to_rounding() {
         let (sum, sizes) =
             rows.fold((0.0, 0.0), |(sum, sizes), row| (sum + plain(row).powi(2), sizes + size(row).powi(2)));
         assert!((square(&w, &x) - sum).abs() <= 4.0 * unit * sizes);
+    }
+}
+
+/// The look in f32 is compared up to rounding, of rows in either precision and of panels.
+#[test]
+fn products_in_f32_are_the_plain_sums_up_to_rounding() {
+    let (dims, counts) = shapes();
+    for d in dims {
+        let (w, direction) = (numbers(1, triangle(d)), numbers(3, d));
+        let most = counts.iter().copied().max().unwrap_or(0);
+        let narrow: Vec<f32> = numbers(6, most * d).iter().map(|&x| x as f32).collect();
+        let wide: Vec<f64> = narrow.iter().map(|&x| f64::from(x)).collect();
+        let length = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let (of_w, of_direction) = (length(&w), length(&direction));
+        for kernel in Kernel::all() {
+            let packed = [kernel.pack_single(&direction, Some(&w))];
+            let panel = 2 * kernel.width();
+            let mut panels = vec![0.0; most.next_multiple_of(panel) * d];
+            for (row, x) in narrow.chunks(d).enumerate() {
+                let from = row / panel * panel * d + row % panel;
+                x.iter().enumerate().for_each(|(column, &x)| panels[from + column * panel] = x);
+            }
+            let mut products = Products::default();
+            for (&n, source) in counts.iter().flat_map(|n| [(n, 0), (n, 1), (n, 2)]) {
+                match source {
+                    0 => kernel.approximate(&narrow[..n * d], &packed, &mut products),
+                    1 => kernel.approximate(&wide[..n * d], &packed, &mut products),
+                    _ => kernel.approximate_panels(&panels, n, &packed, &mut products),
+                }
+                let unit = (2 * d + 4) as f64 * f64::from(f32::EPSILON);
+                for (row, x) in wide.chunks(d).take(n).enumerate() {
+                    let size = length(x);
+                    let off = |found: f32, expected: f64| (f64::from(found) - expected).abs();
+                    let name = || format!("{}: d = {d}, n = {n}, row {row}, source {source}", kernel.name());
+                    assert!(off(products.norms()[row], size) <= unit * size, "{}", name());
+                    assert!(off(products.dots(0)[row], dot(&direction, x)) <= unit * size * of_direction, "{}", name());
+                    assert!(off(products.widths(0)[row], square(&w, x).sqrt()) <= unit * size * of_w, "{}", name());
+                }
+            }
+        }
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) trait Tiles<V: Vector> {
     fn rows(&self) -> usize;
 
     /// The tile that starts at arm `first`, and what is to be done before the next one is asked for. `room` has space for
-    /// three tiles, and is the same for all.
+    /// three tiles where tiles are made, and is the same for all.
     ///
     /// # Safety
     /// The processor has V's instructions; `first` is 0 or the next tile's, and below `rows`.
@@ -97,7 +97,7 @@ impl<V: Vector, const NV: usize> Tile<V, NV> {
 /// # Safety
 /// The processor has V's instructions. `packed` is not empty, is of the tiles' dimension, was made for row blocks of at
 /// most 8 rows with one extra row (two with `NORM`), and has the expected number of values. `out` has `rows` places for
-/// each block, and with `NORM` `rows` norms. `room` has space for three tiles.
+/// each block, and with `NORM` `rows` norms. `room` has space for three tiles where tiles are made.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     tiles: &impl Tiles<V>,

@@ -1,8 +1,9 @@
 //! Arms turned into tiles: from rows, transposed on the way, or as laid out earlier.
 //!
-//! The decision to know: a tile of long rows is made beside the arithmetic of the tile before it, by nothing but loads and
-//! stores. Short rows have too little arithmetic for that, and rows of the other precision are converted first: these are
-//! transposed in registers. What comes after is fetched meanwhile.
+//! The decision to know: where there is arithmetic enough, pieces of the rows of a tile are put together beside the
+//! arithmetic of the tile before it, by nothing but loads and stores. Short rows and rows of the other precision are
+//! transposed in registers; what has no instructions for its conversion is converted first. What comes after is fetched
+//! meanwhile.
 
 use super::{
     LINE,
@@ -47,9 +48,6 @@ convert!(f64, f64, |x| x, Some, |_| None);
 convert!(f32, f64, f64::from, |_| None, Some);
 convert!(f64, f32, |x| x as f32, |_| None, |_| None);
 
-/// How many features make a row long: the arithmetic of a tile then has time enough for the making of the next.
-const LONG: usize = 32;
-
 /// What the kernel can be run over.
 pub(super) trait Source<V: Vector> {
     /// As [`run`].
@@ -71,7 +69,7 @@ pub(super) struct Rows<'a, S> {
     dim: usize,
 }
 
-/// Long rows of the kernel's own precision: each tile is made beside the arithmetic of the one before.
+/// Rows of the kernel's own precision: each tile is made beside the arithmetic of the one before.
 struct LongRows<'a, T>(Rows<'a, T>);
 
 impl<'a, S> Rows<'a, S> {
@@ -112,10 +110,13 @@ impl<S: Convert<V::T>, V: Vector<T: Zero + Convert<V::T>>> Source<V> for Rows<'_
         room: &mut [V::T],
         out: &mut Out<'_, V::T>,
     ) {
+        let turns: usize = packed.iter().map(Packed::turns).sum();
+        // Most of the steps should find a turn to go with.
+        let is_long = 3 * turns >= 2 * NV * self.dim.next_multiple_of(V::CHUNK);
         // SAFETY: the caller's contract.
         unsafe {
             match S::same(self.features) {
-                Some(features) if self.dim >= LONG => {
+                Some(features) if is_long => {
                     run::<V, NV, NORM>(&LongRows(Rows::new(features, self.dim)), packed, room, out);
                 }
                 _ => run::<V, NV, NORM>(self, packed, room, out),
@@ -137,9 +138,9 @@ impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
         let (d, width) = (self.dim, NV * V::LANES);
         let (tile, spare) = room.split_at_mut(d.max(4) * width);
         let over = 4_usize.saturating_sub(d);
-        let here = &self.features[first * d..];
-        let next = &here[here.len().min(width * d)..];
-        let widened = S::narrow(here).filter(|rows| rows.len() >= width * d + over).is_some_and(|rows| {
+        let rows = &self.features[first * d..];
+        let next = &rows[rows.len().min(width * d)..];
+        let widened = S::narrow(rows).filter(|rows| rows.len() >= width * d + over).is_some_and(|rows| {
             // SAFETY: all rows of the tile and `over` more elements can be read.
             unsafe { transpose::<V, NV>(tile, d, over, |at| V::four_widened(rows.as_ptr().add(at), d)) }
         });
@@ -257,7 +258,7 @@ impl<V: Vector> Ahead for Gather<V> {
     #[inline(always)]
     unsafe fn step(&mut self) {
         fetch::<false>(self.fetch.cast());
-        self.fetch = self.fetch.wrapping_byte_add(LINE);
+        self.fetch = self.fetch.wrapping_add(V::LANES);
         for piece in 0..V::LANES / V::CHUNK {
             // SAFETY: `new` has checked that all rows of the tile can be read to the end of the last group, and written.
             unsafe {

@@ -1,7 +1,7 @@
 //! The vector registers of x86-64.
 //!
 //! The decision to know: rows become lanes by putting pieces of rows side by side as they are loaded and transposing
-//! within small parts, which is half the shuffles of the textbook transposition.
+//! within small parts, which takes fewer shuffles than the textbook transposition.
 
 use super::vector::Vector;
 #[allow(clippy::wildcard_imports, reason = "forty names that say where they come from themselves")]
