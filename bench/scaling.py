@@ -51,6 +51,7 @@ def plot(curves, path):
             axis.plot(x, y, marker=marker, color=colour, label=label)
             axis.annotate(label, (x[-1], y[-1]), textcoords="offset points", xytext=(-4, 6), ha="right", color=colour)
         axis.set_yscale("log")
+        axis.margins(y=0.15)
         if name != "threads":
             axis.set_xscale("log")
         axis.set_xticks(x, [f"{value:,}" for value in x], rotation=30 if name == "n" else 0)
