@@ -194,12 +194,12 @@ impl Kept {
 }
 
 /// Bits that are ordered as the numbers are.
-fn ordered(x: f64) -> u64 {
+pub(crate) fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
 }
 
-fn unordered(bits: u64) -> f64 {
+pub(crate) fn unordered(bits: u64) -> f64 {
     f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
 }
 

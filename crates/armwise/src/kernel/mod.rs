@@ -28,8 +28,8 @@ pub(crate) use scalar::{dot, square};
 use tiles::Convert;
 
 use std::sync::OnceLock;
-use tile::Out;
-use tiles::{Panels, Rows, Source};
+use tile::{Out, Tiles};
+use tiles::{Panels, Rows};
 use vector::{Portable, Zero};
 
 /// A set of vector instructions that this processor has.
@@ -152,7 +152,7 @@ impl Kernel {
                 Path::Avx512 => avx512_f32(&rows, packed, room, &mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f32(&rows, packed, room, &mut out),
-                Path::Portable => Source::<Portable<f32, 16>>::run::<1, true>(&rows, packed, room, &mut out),
+                Path::Portable => Tiles::<Portable<f32, 16>>::times::<1, true>(&rows, packed, room, &mut out),
             }
         }
     }
@@ -179,7 +179,7 @@ impl Kernel {
                 Path::Avx512 => avx512_f32(&panels, packed, &mut [], &mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f32(&panels, packed, &mut [], &mut out),
-                Path::Portable => Source::<Portable<f32, 16>>::run::<1, true>(&panels, packed, &mut [], &mut out),
+                Path::Portable => Tiles::<Portable<f32, 16>>::times::<1, true>(&panels, packed, &mut [], &mut out),
             }
         }
     }
@@ -203,7 +203,7 @@ impl Kernel {
                 Path::Avx512 => avx512_f64(&rows, packed, room, &mut out),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => avx2_f64(&rows, packed, room, &mut out),
-                Path::Portable => Source::<Portable<f64, 8>>::run::<1, false>(&rows, packed, room, &mut out),
+                Path::Portable => Tiles::<Portable<f64, 8>>::times::<1, false>(&rows, packed, room, &mut out),
             }
         }
     }
@@ -248,13 +248,13 @@ fn aligned<T>(room: &mut [T]) -> &mut [T] {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_f64(
-    arms: &impl Source<std::arch::x86_64::__m512d>,
+    tiles: &impl Tiles<std::arch::x86_64::__m512d>,
     packed: &[Packed<f64>],
     room: &mut [f64],
     out: &mut Out<'_, f64>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { arms.run::<3, false>(packed, room, out) }
+    unsafe { tiles.times::<3, false>(packed, room, out) }
 }
 
 /// # Safety
@@ -262,13 +262,13 @@ unsafe fn avx512_f64(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_f64(
-    arms: &impl Source<std::arch::x86_64::__m256d>,
+    tiles: &impl Tiles<std::arch::x86_64::__m256d>,
     packed: &[Packed<f64>],
     room: &mut [f64],
     out: &mut Out<'_, f64>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { arms.run::<2, false>(packed, room, out) }
+    unsafe { tiles.times::<2, false>(packed, room, out) }
 }
 
 /// # Safety
@@ -276,13 +276,13 @@ unsafe fn avx2_f64(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn avx512_f32(
-    arms: &impl Source<std::arch::x86_64::__m512>,
+    tiles: &impl Tiles<std::arch::x86_64::__m512>,
     packed: &[Packed<f32>],
     room: &mut [f32],
     out: &mut Out<'_, f32>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { arms.run::<3, true>(packed, room, out) }
+    unsafe { tiles.times::<3, true>(packed, room, out) }
 }
 
 /// # Safety
@@ -290,11 +290,11 @@ unsafe fn avx512_f32(
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn avx2_f32(
-    arms: &impl Source<std::arch::x86_64::__m256>,
+    tiles: &impl Tiles<std::arch::x86_64::__m256>,
     packed: &[Packed<f32>],
     room: &mut [f32],
     out: &mut Out<'_, f32>,
 ) {
     // SAFETY: the caller's contract.
-    unsafe { arms.run::<2, true>(packed, room, out) }
+    unsafe { tiles.times::<2, true>(packed, room, out) }
 }

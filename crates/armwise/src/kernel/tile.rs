@@ -33,6 +33,24 @@ pub(super) trait Tiles<V: Vector> {
     /// # Safety
     /// The processor has V's instructions; `first` is 0 or the next tile's, and below `rows`.
     unsafe fn tile<const NV: usize>(&self, first: usize, room: &mut [V::T]) -> (Tile<V, NV>, Self::Ahead);
+
+    /// All tiles times all blocks: as [`run`], unless there is a better way to make the tiles for these blocks.
+    ///
+    /// # Safety
+    /// As [`run`].
+    #[inline(always)]
+    unsafe fn times<const NV: usize, const NORM: bool>(
+        &self,
+        packed: &[Packed<V::T>],
+        room: &mut [V::T],
+        out: &mut Out<'_, V::T>,
+    ) where
+        V::T: Zero,
+        Self: Sized,
+    {
+        // SAFETY: the caller's contract.
+        unsafe { run::<V, NV, NORM>(self, packed, room, out) }
+    }
 }
 
 /// Work for the tiles to come, done beside the arithmetic of this one, which leaves the units that load and store idle half

@@ -48,20 +48,6 @@ convert!(f64, f64, |x| x, Some, |_| None);
 convert!(f32, f64, f64::from, |_| None, Some);
 convert!(f64, f32, |x| x as f32, |_| None, |_| None);
 
-/// What the kernel can be run over.
-pub(super) trait Source<V: Vector> {
-    /// As [`run`].
-    ///
-    /// # Safety
-    /// As [`run`].
-    unsafe fn run<const NV: usize, const NORM: bool>(
-        &self,
-        packed: &[Packed<V::T>],
-        room: &mut [V::T],
-        out: &mut Out<'_, V::T>,
-    );
-}
-
 /// Row-major features.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a, S> {
@@ -78,17 +64,17 @@ impl<'a, S> Rows<'a, S> {
     }
 
     /// The rows of the tile that starts at arm `first`, in the kernel's precision and with zeros for arms that are not
-    /// there; so many elements can be read, and `over` more. Then the rows after them.
+    /// there; so many elements can be read, and `over` more.
     #[inline(always)]
-    fn tile_at<'b, T: Zero>(&self, first: usize, width: usize, over: usize, spare: &'b mut [T]) -> (&'b [T], &'a [S])
+    fn tile_at<'b, T: Zero>(&self, first: usize, width: usize, over: usize, spare: &'b mut [T]) -> &'b [T]
     where
         S: Convert<T>,
         'a: 'b,
     {
         let size = width * self.dim;
         let rows = &self.features[first * self.dim..];
-        let (here, next) = rows.split_at(rows.len().min(size));
-        let rows = match S::same(rows) {
+        let here = &rows[..rows.len().min(size)];
+        match S::same(rows) {
             Some(rows) if rows.len() >= size + over => &rows[..size + over],
             _ => {
                 for (to, from) in spare.iter_mut().zip(here) {
@@ -97,35 +83,11 @@ impl<'a, S> Rows<'a, S> {
                 spare[here.len()..size + over].fill(T::ZERO);
                 &spare[..size + over]
             }
-        };
-        (rows, next)
-    }
-}
-
-impl<S: Convert<V::T>, V: Vector<T: Zero + Convert<V::T>>> Source<V> for Rows<'_, S> {
-    #[inline(always)]
-    unsafe fn run<const NV: usize, const NORM: bool>(
-        &self,
-        packed: &[Packed<V::T>],
-        room: &mut [V::T],
-        out: &mut Out<'_, V::T>,
-    ) {
-        let turns: usize = packed.iter().map(Packed::turns).sum();
-        // Most of the steps should find a turn to go with.
-        let is_long = 3 * turns >= 2 * NV * self.dim.next_multiple_of(V::CHUNK);
-        // SAFETY: the caller's contract.
-        unsafe {
-            match S::same(self.features) {
-                Some(features) if is_long => {
-                    run::<V, NV, NORM>(&LongRows(Rows::new(features, self.dim)), packed, room, out);
-                }
-                _ => run::<V, NV, NORM>(self, packed, room, out),
-            }
         }
     }
 }
 
-impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
+impl<S: Convert<V::T>, V: Vector<T: Zero + Convert<V::T>>> Tiles<V> for Rows<'_, S> {
     type Ahead = Fetch;
 
     #[inline(always)]
@@ -145,11 +107,32 @@ impl<S: Convert<V::T>, V: Vector<T: Zero>> Tiles<V> for Rows<'_, S> {
             unsafe { transpose::<V, NV>(tile, d, over, |at| V::four_widened(rows.as_ptr().add(at), d)) }
         });
         if !widened {
-            let (rows, _) = self.tile_at(first, width, over, spare);
+            let rows = self.tile_at(first, width, over, spare);
             // SAFETY: as above.
             unsafe { transpose::<V, NV>(tile, d, over, |at| Some(V::four(rows.as_ptr().add(at), d))) };
         }
         (Tile::ready(tile.as_ptr()), Fetch::new(&next[..next.len().min(d * width)]))
+    }
+
+    #[inline(always)]
+    unsafe fn times<const NV: usize, const NORM: bool>(
+        &self,
+        packed: &[Packed<V::T>],
+        room: &mut [V::T],
+        out: &mut Out<'_, V::T>,
+    ) {
+        let turns: usize = packed.iter().map(Packed::turns).sum();
+        // Most of the steps should find a turn to go with.
+        let is_long = 3 * turns >= 2 * NV * self.dim.next_multiple_of(V::CHUNK);
+        // SAFETY: the caller's contract.
+        unsafe {
+            match S::same(self.features) {
+                Some(features) if is_long => {
+                    run::<V, NV, NORM>(&LongRows(Rows::new(features, self.dim)), packed, room, out);
+                }
+                _ => run::<V, NV, NORM>(self, packed, room, out),
+            }
+        }
     }
 }
 
@@ -196,18 +179,16 @@ impl<V: Vector<T: Zero + Convert<V::T>>> Tiles<V> for LongRows<'_, V::T> {
         let (even, rest) = room.split_at_mut(columns * width);
         let (odd, spare) = rest.split_at_mut(columns * width);
         let (tile, other) = if (first / width).is_multiple_of(2) { (even, odd) } else { (odd, even) };
-        if first == 0 {
-            let (rows, next) = self.0.tile_at(0, width, columns - d, spare);
-            let mut gather = Gather::<V>::new::<NV>(rows, next.as_ptr(), tile, d);
-            // SAFETY: the room is still there.
-            unsafe { steps(&mut gather, 0) };
-        }
-        let gather = if (first + width) * d < self.0.features.len() {
-            let (rows, next) = self.0.tile_at(first + width, width, columns - d, spare);
-            Gather::new::<NV>(rows, next.as_ptr(), other, d)
-        } else {
-            Gather::none()
+        let gather = |first: usize, spare: &mut [V::T], tile: &mut [V::T]| {
+            let (rows, after) = (self.0.tile_at(first, width, columns - d, spare), (first + width) * d);
+            Gather::<V>::new::<NV>(rows, self.0.features.as_ptr().wrapping_add(after), tile, d)
         };
+        if first == 0 {
+            // SAFETY: the room is still there.
+            unsafe { steps(&mut gather(0, spare, tile), 0) };
+        }
+        let is_last = (first + width) * d >= self.0.features.len();
+        let gather = if is_last { Gather::none() } else { gather(first + width, spare, other) };
         (Tile::pieces(tile.as_mut_ptr()), gather)
     }
 }
@@ -322,19 +303,6 @@ pub(super) struct Panels<'a, T> {
     pub(super) values: &'a [T],
     pub(super) rows: usize,
     pub(super) dim: usize,
-}
-
-impl<V: Vector<T: Zero>> Source<V> for Panels<'_, V::T> {
-    #[inline(always)]
-    unsafe fn run<const NV: usize, const NORM: bool>(
-        &self,
-        packed: &[Packed<V::T>],
-        room: &mut [V::T],
-        out: &mut Out<'_, V::T>,
-    ) {
-        // SAFETY: the caller's contract.
-        unsafe { run::<V, NV, NORM>(self, packed, room, out) }
-    }
 }
 
 impl<V: Vector> Tiles<V> for Panels<'_, V::T> {

@@ -8,6 +8,7 @@ use crate::{
     Error,
     error::check,
     kernel::{EIGHT, Kernel},
+    scan::{ordered, unordered},
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -156,13 +157,12 @@ impl Found {
 
 /// Bits that are ordered as the scores are, the largest first; -0 counts as 0.
 fn falling(score: f64) -> u64 {
-    let bits = (score + 0.0).to_bits();
-    if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits }
+    !ordered(score + 0.0)
 }
 
 /// The score that has this key.
 fn score_of(key: u64) -> f64 {
-    f64::from_bits(if key >> 63 == 0 { !key & !(1 << 63) } else { key })
+    unordered(!key)
 }
 
 impl Oracle for TopK {
