@@ -1,6 +1,6 @@
 """The assignment oracle beside general solvers: the same instances, the same objectives, medians of the times.
 
-The decision to know: the Rust program `assignment_speed` generates the instance on a grid of 2^-20 and writes it to
+The Rust program `assignment_speed` generates the instance on a grid of 2^-20 and writes it to
 a file, so every solver sees the same integers and objectives must agree to the last one. Ours is timed with
 everything included; the others solve-only, with the model built beforehand. `ratio` is of medians;
 `least` is our fastest run, which tells how busy the machine was.

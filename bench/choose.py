@@ -1,6 +1,6 @@
 """Choosing beside what a user would write in numpy, and beside other bandit packages.
 
-The decision to know: the library runs in a process of its own that waits for orders (`choose_beside`), so the
+The library runs in a process of its own that waits for orders (`choose_beside`), so the
 repetitions of all candidates are interleaved in one session, on the same features and the same model. Each is
 timed alone: ours by the program around the call, numpy's around the function. All draw their random numbers within
 the timed part. In its turn a candidate runs for about 20 ms, at least three times, and the first third of the runs is not

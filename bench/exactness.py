@@ -1,6 +1,6 @@
 """Every constraint against HiGHS on random small instances: the same objective, or infeasible on both sides.
 
-The decision to know: each constraint is written here a second time, as the rows of a 0-1 program over the arms, from
+Each constraint is written here a second time, as the rows of a 0-1 program over the arms, from
 its documentation alone. Scores and costs are multiples of 1/64, so sums are exact and no tolerance hides a difference;
 many are equal, so ties are everywhere. Infeasible quotas must come with a reason, which is recounted.
 

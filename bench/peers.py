@@ -1,6 +1,6 @@
 """Other bandit packages, each doing one round: choose k of n arms by their features, then learn their rewards.
 
-The decision to know: each is used as its documentation recommends for many arms with features of their own. None
+Each is used as its documentation recommends for many arms with features of their own. None
 but bayesianbandits has a shared linear model with a top k; what the others do instead is said beside them.
 """
 import numpy as np

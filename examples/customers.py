@@ -1,6 +1,6 @@
 """A made-up market for the walk-through: 50,000 customers, and how they answer.
 
-The decision to know: the chance of an answer is linear in the columns, so the effects that armwise reports have true
+The chance of an answer is linear in the columns, so the effects that armwise reports have true
 values to be compared with. Everything is a pure function of the seed.
 
     customers.py table OUT                        the table of customers

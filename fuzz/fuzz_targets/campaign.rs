@@ -1,6 +1,6 @@
 //! Any bytes as a campaign, and a good campaign with bytes changed: found, or as if nothing had happened.
 //!
-//! The decision to know: an even first byte takes the rest as the file. An odd one takes it as changes (four bytes of
+//! An even first byte takes the rest as the file. An odd one takes it as changes (four bytes of
 //! place, one to exclusive-or with) to a campaign made once; whatever can still be read from that must be the truth.
 
 #![no_main]

@@ -1,6 +1,6 @@
 //! Any bytes as a table: an error or rows, never a panic or a hang.
 //!
-//! The decision to know: the first byte picks the format, the others are the file, so one corpus serves all three.
+//! The first byte picks the format, the others are the file, so one corpus serves all three.
 //! Everything that commands do with a table before they compute is done: columns, values of every type, the guess of
 //! the features and the fit of the recipe.
 

@@ -1,6 +1,6 @@
 //! Everything that can go wrong with a campaign, as one enum, and the exit code each kind has.
 //!
-//! The decision to know: an error is raised before anything is committed, so after one the file is what it was.
+//! An error is raised before anything is committed, so after one the file is what it was.
 
 use std::path::{Path, PathBuf};
 

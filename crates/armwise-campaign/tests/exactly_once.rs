@@ -1,6 +1,6 @@
 //! Each reward is counted once, whatever the order, the splitting and the repetitions.
 //!
-//! The decision to know: the reference keeps a map from decision to reward, by rules written a second time here, and
+//! The reference keeps a map from decision to reward, by rules written a second time here, and
 //! sums it in the end; the campaign's model must have its bits.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]

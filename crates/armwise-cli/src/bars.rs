@@ -1,6 +1,6 @@
 //! Progress bars with the time left, on stderr and only on a terminal.
 //!
-//! The decision to know: `indicatif` hides itself where stderr is not a terminal, so a piped run prints nothing.
+//! `indicatif` hides itself where stderr is not a terminal, so a piped run prints nothing.
 
 use std::{
     sync::{Mutex, PoisonError},

@@ -1,6 +1,6 @@
 //! The command `armwise`: parses, calls, prints.
 //!
-//! The decision to know: results go to stdout, progress and errors to stderr. Bad input is one message and exit
+//! Results go to stdout, progress and errors to stderr. Bad input is one message and exit
 //! code 2, and nothing has been written then.
 
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
 //! `armwise reproduce`.
 //!
-//! The decision to know: the folder is written when everything is computed; until then it holds only finished work,
+//! The folder is written when everything is computed; until then it holds only finished work,
 //! hidden, from which a rerun of the same command goes on.
 
 use std::path::PathBuf;

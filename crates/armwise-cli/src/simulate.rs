@@ -1,6 +1,6 @@
 //! `armwise simulate`.
 //!
-//! The decision to know: `--json` prints the whole of what was found and nothing else.
+//! `--json` prints the whole of what was found and nothing else.
 
 use std::{path::PathBuf, time::Instant};
 

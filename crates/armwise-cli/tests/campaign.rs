@@ -1,6 +1,6 @@
 //! The campaign commands as an analyst and a cron job meet them: exit codes, streams, kills, a full disk.
 //!
-//! The decision to know: every test has a folder of its own and runs the built binary. The number of kills is small
+//! Every test has a folder of its own and runs the built binary. The number of kills is small
 //! here; `make soak` sets ARMWISE_KILLS to 200.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]

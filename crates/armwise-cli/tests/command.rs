@@ -1,6 +1,6 @@
 //! The command as a user meets it: exit codes, messages, folders, and a real kill in the middle.
 //!
-//! The decision to know: every test has a folder of its own and runs the built binary.
+//! Every test has a folder of its own and runs the built binary.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
 

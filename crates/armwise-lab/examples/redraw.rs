@@ -1,6 +1,6 @@
 //! Draws a report again from a stored `results.json`: `redraw results.json OUT`.
 //!
-//! The decision to know: nothing is computed again, so this is the way to see a change of the report on real results.
+//! Nothing is computed again, so this is the way to see a change of the report on real results.
 
 use std::path::PathBuf;
 

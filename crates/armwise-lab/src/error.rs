@@ -1,6 +1,6 @@
 //! Everything that can go wrong in the lab, as one enum: facts in fields, a message that says what, where and what to do.
 //!
-//! The decision to know: `Display` is the whole message for a user, the cause included, on one line. A caller prints
+//! `Display` is the whole message for a user, the cause included, on one line. A caller prints
 //! it and nothing else.
 
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! The paper's grids: geometrically spaced values for every tuned parameter, each distinct setting once.
 //!
-//! The decision to know: CombLinUCB is C2UCB with lambda = sigma^2 / lambda^2 and alpha = c sigma, and CombLinTS is
+//! CombLinUCB is C2UCB with lambda = sigma^2 / lambda^2 and alpha = c sigma, and CombLinTS is
 //! round-wise TS with v = sigma. So of CombLinUCB's 125 settings 89 are distinct, C2UCB's 25 are among them, and
 //! CombLinTS shares 11 settings with round-wise TS. Exponents are whole numbers of half decades, so that equal
 //! settings are found equal without comparing rounded numbers.

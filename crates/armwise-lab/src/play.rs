@@ -1,6 +1,6 @@
 //! Algorithms playing a trial: the loop of Algorithms 1 and 2 against a world.
 //!
-//! The decision to know: many settings play side by side, round by round, so that a round is made once for all of
+//! Many settings play side by side, round by round, so that a round is made once for all of
 //! them; they share nothing else, and each gets the numbers it would get alone.
 
 use armwise::{Algorithm, Arms, Decision, Learner, Reward, Ties};

@@ -1,6 +1,6 @@
 //! Means, standard errors, paired differences and ratios.
 //!
-//! The decision to know: trials on the same split of the data are not independent, so where there are several splits
+//! Trials on the same split of the data are not independent, so where there are several splits
 //! the numbers are first averaged within each, and the splits are the sample. Intervals are 95% with Student's
 //! quantile.
 

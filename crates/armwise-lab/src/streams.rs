@@ -1,6 +1,6 @@
 //! Which stream number each kind of randomness of the lab takes.
 //!
-//! The decision to know: numbers are handed out here and nowhere else, so that no two uses share draws. Numbers below
+//! Numbers are handed out here and nowhere else, so that no two uses share draws. Numbers below
 //! 256 belong to the `armwise` crate; 256 to 287 to the data, 288 and up to the worlds.
 
 use armwise::Stream;

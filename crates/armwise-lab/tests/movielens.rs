@@ -1,6 +1,6 @@
 //! Ratings files from disk: what is refused, and the real ml-1m where it is at hand.
 //!
-//! The decision to know: `ARMWISE_ML1M` names the folder of the real ml-1m (`ratings.dat` and `ml-1m.zip`), whose terms
+//! `ARMWISE_ML1M` names the folder of the real ml-1m (`ratings.dat` and `ml-1m.zip`), whose terms
 //! forbid redistribution. Where it is not set, the tests that need it say so and pass.
 
 use std::{

@@ -1,6 +1,6 @@
 //! The sending promotion problem: every tuned algorithm is far above random choice. No ordering is asserted.
 //!
-//! The decision to know: the real ml-1m is used where `ARMWISE_ML1M` names its folder; its terms forbid to keep it
+//! The real ml-1m is used where `ARMWISE_ML1M` names its folder; its terms forbid to keep it
 //! here.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]

@@ -1,6 +1,6 @@
 //! The clustered case against reference values of an independent implementation, and what the paper says of it.
 //!
-//! The decision to know: bounds are numbers of standard errors, stated beside them; all seeds are fixed.
+//! Bounds are numbers of standard errors, stated beside them; all seeds are fixed.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
 

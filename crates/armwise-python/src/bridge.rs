@@ -1,6 +1,6 @@
 //! The Arrow PyCapsule interface, both ways: the only unsafe code of the package.
 //!
-//! The decision to know: a capsule's pointer is looked up by its name, which the interface fixes together with the type
+//! A capsule's pointer is looked up by its name, which the interface fixes together with the type
 //! behind it; the stream is moved out of the capsule, which is left empty, as the interface asks.
 
 #![allow(unsafe_code, reason = "capsules hold C structures")]

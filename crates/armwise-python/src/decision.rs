@@ -1,6 +1,6 @@
 //! A decision, with the rows that were chosen.
 //!
-//! The decision to know: the library's decision knows ids, not rows, since rows mean nothing a week later; here the
+//! The library's decision knows ids, not rows, since rows mean nothing a week later; here the
 //! rows of the call that made it are kept beside it, for the caller who still has the table.
 
 use armwise::{ChosenArm, Reward};

@@ -1,6 +1,6 @@
 //! Errors of the library as Python exceptions of the right kind.
 //!
-//! The decision to know: what is wrong with values is a `ValueError` (with `row` and `column` as attributes where there
+//! What is wrong with values is a `ValueError` (with `row` and `column` as attributes where there
 //! are such), what is asked for and not there is a `KeyError`, and the message is always the library's own.
 
 use armwise::Error;

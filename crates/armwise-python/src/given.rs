@@ -1,6 +1,6 @@
 //! The arms of a round as Python gives them: arrays that are borrowed, never copied.
 //!
-//! The decision to know: [`Given`] holds the Python objects and [`Lent`] the plain slices, so that the latter can go
+//! [`Given`] holds the Python objects and [`Lent`] the plain slices, so that the latter can go
 //! where the interpreter's lock is not held.
 
 use armwise::{Arms, Column, Error, Features, id_of};

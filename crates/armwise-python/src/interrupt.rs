@@ -1,6 +1,6 @@
 //! Long work that Ctrl-C can stop.
 //!
-//! The decision to know: the work runs on a thread of its own while this one looks for signals; when one has come,
+//! The work runs on a thread of its own while this one looks for signals; when one has come,
 //! the work is told by a flag and waited for.
 
 use std::{

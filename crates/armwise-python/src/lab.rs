@@ -1,6 +1,6 @@
 //! The laboratory: the paper's problems, played by the library's algorithms on all threads.
 //!
-//! The decision to know: Ctrl-C reaches the trials through the world itself, which refuses to show another round.
+//! Ctrl-C reaches the trials through the world itself, which refuses to show another round.
 
 use std::{
     path::PathBuf,

@@ -1,6 +1,6 @@
 //! The learner behind a Python policy.
 //!
-//! The decision to know: the learner lives in an `Arc`. A choice takes a reference and holds no lock, so any number of
+//! The learner lives in an `Arc`. A choice takes a reference and holds no lock, so any number of
 //! threads choose at once and a callable may do what it likes; learning copies the learner only if a choice is under
 //! way, which then goes on with what it began with.
 

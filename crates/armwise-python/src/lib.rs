@@ -1,6 +1,6 @@
 //! The native half of the Python package `armwise`: it converts types and errors, and calls the library.
 //!
-//! The decision to know: everything a user sees (classes, defaults, docstrings) is written in Python, in
+//! Everything a user sees (classes, defaults, docstrings) is written in Python, in
 //! `python/armwise/`; the classes here are private to it. Every call that computes gives up the interpreter's lock
 //! first, and no lock of our own is ever held while Python code runs.
 

@@ -1,6 +1,6 @@
 //! Constraints as JSON, oracles as Python callables, and the oracles alone.
 //!
-//! The decision to know: an exception in a callable is kept and raised as it is, once the library has come back.
+//! An exception in a callable is kept and raised as it is, once the library has come back.
 
 use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
 

@@ -1,6 +1,6 @@
 //! Policies written in Python: `direction(at)` once per block, `bonus(at, width, draw)` once per block for all arms.
 //!
-//! The decision to know: Python is asked for whole arrays. The products direction . x and the widths are the
+//! Python is asked for whole arrays. The products direction . x and the widths are the
 //! library's own, got from two policies that do nothing else, so a policy written in Python keeps the promise that
 //! results do not depend on threads or row order, as far as its own functions keep it.
 

@@ -1,6 +1,6 @@
 //! Which policy a learner has: one of the library's, or one written in Python.
 //!
-//! The decision to know: a policy written in Python is only a ridge here. Its scores are made in `own.rs`, and its
+//! A policy written in Python is only a ridge here. Its scores are made in `own.rs`, and its
 //! files can be read by its own class only.
 
 use armwise::{Algorithm, Bonus, Context, Error, Policy};

@@ -1,6 +1,6 @@
 //! Tables by Arrow: features, ids, eligibility and columns out of any of them, and ours into any of them.
 //!
-//! The decision to know: one fixed-size-list column is borrowed where it lies; separate columns must be interleaved,
+//! One fixed-size-list column is borrowed where it lies; separate columns must be interleaved,
 //! which is one copy, done in blocks of rows that fit the cache. A missing value becomes NaN, which the library then
 //! refuses with its row and column.
 

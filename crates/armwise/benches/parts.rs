@@ -1,6 +1,6 @@
 //! Micro-benchmarks of the parts of a round: `cargo bench -p armwise`.
 //!
-//! The decision to know: one thread, and shapes small enough for the caches, so that what is timed is the arithmetic.
+//! One thread, and shapes small enough for the caches, so that what is timed is the arithmetic.
 #![allow(missing_docs, reason = "a program")]
 
 use armwise::{

@@ -1,6 +1,6 @@
 //! Times the assignment oracle on a generated instance and prints one line of JSON.
 //!
-//! The decision to know: scores are multiples of 2^-20, so the other solvers can be given the same instance in
+//! Scores are multiples of 2^-20, so the other solvers can be given the same instance in
 //! integers (`--out FILE` writes the scores as raw f64, row-major) and objectives can be compared exactly.
 //!
 //! Usage: `assignment_speed KIND N M K [--seed S] [--repeats R] [--per-row C] [--out FILE]`, where KIND is `bandit`

@@ -1,6 +1,6 @@
 //! The library's side of `bench/choose.py`: keeps arms and a learner, and does what each line of standard input asks.
 //!
-//! The decision to know: the other side decides when we run, so that repetitions of all candidates are interleaved
+//! The other side decides when we run, so that repetitions of all candidates are interleaved
 //! in one session; only the call of the library is timed. Numbers come in files of raw little-endian floats.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! What a learner can be told outside of decisions: observations from elsewhere, to forget, to go on as another policy.
 //!
-//! The decision to know: what comes in here is not booked in the ledger, so nothing stops it from coming twice.
+//! What comes in here is not booked in the ledger, so nothing stops it from coming twice.
 
 use crate::{Error, Learner, Observation, Policy};
 

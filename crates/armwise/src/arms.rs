@@ -1,6 +1,6 @@
 //! The arms of a round: a borrowed view of feature rows with stable ids.
 //!
-//! The decision to know: nothing is copied and the storage may be f32 or f64; every row is widened to f64 before
+//! Nothing is copied and the storage may be f32 or f64; every row is widened to f64 before
 //! arithmetic, so the same values give the same bits whichever way they are stored. Features are checked where
 //! they are first read (a bad one makes its row's mean not finite), which saves a pass over memory.
 

@@ -1,6 +1,6 @@
 //! Choosing from arms that come in parts: from a file too large for memory, or from many machines.
 //!
-//! The decision to know: of every part only the rows that [`Oracle::candidates`] names are kept, and when they
+//! Of every part only the rows that [`Oracle::candidates`] names are kept, and when they
 //! have doubled they are thinned again, so memory stays with the candidates and the answer is that of the whole.
 
 use crate::{

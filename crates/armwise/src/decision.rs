@@ -1,6 +1,6 @@
 //! What was chosen in a round, with everything needed to learn from it later and to check it.
 //!
-//! The decision to know: a decision carries the features of its arms, so rewards can be learned a week later, by
+//! A decision carries the features of its arms, so rewards can be learned a week later, by
 //! another process, from the decision alone.
 
 use crate::{

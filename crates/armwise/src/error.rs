@@ -1,6 +1,6 @@
 //! Everything that can go wrong, as one enum: facts in fields, a message that says what, where and what to do.
 //!
-//! The decision to know: an error is always raised before anything changes, so after an error the model is what
+//! An error is always raised before anything changes, so after an error the model is what
 //! it was.
 
 use crate::oracle::Infeasible;

@@ -1,6 +1,6 @@
 //! Names of arms, and how a name becomes the u64 that keys its draws and ties.
 //!
-//! The decision to know: the hash is XXH64 with seed 0 over the UTF-8 bytes, on every surface. It keys draws and
+//! The hash is XXH64 with seed 0 over the UTF-8 bytes, on every surface. It keys draws and
 //! ties only. Whether two arms are the same is decided by comparing the names themselves, so two names that hash
 //! alike stay two arms (they merely share their draws).
 

@@ -1,6 +1,6 @@
 //! The loop of Algorithms 1 and 2: choose a super arm, learn from the rewards of its arms.
 //!
-//! The decision to know: choosing takes `&self` and all randomness from the round, so any number of threads can
+//! Choosing takes `&self` and all randomness from the round, so any number of threads can
 //! choose at once and every choice can be replayed; learning checks everything before it changes anything.
 
 use crate::{

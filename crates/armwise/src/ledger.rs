@@ -1,6 +1,6 @@
 //! Which rewards have been learned: what makes a second one for the same arm of the same decision an error.
 //!
-//! The decision to know: it lives with the model, not with the decision, because a decision may be learned by
+//! It lives with the model, not with the decision, because a decision may be learned by
 //! several processes from several copies. Beside each reward stands a checksum of the features it was learned with, so
 //! that an altered decision cannot take out what was never put in. Rounds before `open_from` are closed for good.
 

@@ -1,6 +1,6 @@
 //! A look at arms that are not made yet: bounds for their scores from columns in f32, before any row is put together.
 //!
-//! The decision to know: the width of an arm is bounded by the [span](crate::span) of all widths, so a bound costs one
+//! The width of an arm is bounded by the [span](crate::span) of all widths, so a bound costs one
 //! product per block. The error bands are those of [`rough`](crate::rough): an arm that stays below a floor here has a
 //! score below it in f64.
 

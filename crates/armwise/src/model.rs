@@ -1,6 +1,6 @@
 //! What has been learned: per block the sums G = sum x x', b = sum r x, and a count.
 //!
-//! The decision to know: lambda is not in the sums. It is added when a posterior is made, so models merge by plain
+//! lambda is not in the sums. It is added when a posterior is made, so models merge by plain
 //! addition, the prior is counted once, it is never forgotten, and a sweep over lambda reuses the data. Every
 //! element of the sums is added to in the order of the observations, so a batch gives the bits of one at a time.
 

@@ -1,7 +1,7 @@
 //! The normal number that belongs to 64 random bits: one at a time or many, the same to the bit. The ratios are those
 //! of Wichura's algorithm AS 241 (PPND16, 1988).
 //!
-//! The decision to know: only +, -, *, / and square roots, nothing fused, and a logarithm of our own. So the bits are
+//! Only +, -, *, / and square roots, nothing fused, and a logarithm of our own. So the bits are
 //! the same on every platform, and the loops can be compiled for registers of any width.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]

@@ -1,6 +1,6 @@
 //! A block of a model frozen for a round: theta_hat, and the inverse Cholesky factor W of V = lambda I + G = L L'.
 //!
-//! The decision to know: V^-1 is never formed. width = |x|_{V^-1} = |W x| with W = L^-1, which is half the work,
+//! V^-1 is never formed. width = |x|_{V^-1} = |W x| with W = L^-1, which is half the work,
 //! can never come out negative, and loses only the square root of the condition number. Every sum runs in
 //! ascending order with fused multiply-adds, so [`Posterior::width`] gives the very bits of the scoring kernel.
 

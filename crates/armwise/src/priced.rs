@@ -1,7 +1,7 @@
 //! A first look in f32 for quotas per promotion: only pairs that can reach the price of their promotion are scored in
 //! f64.
 //!
-//! The decision to know: the answer is exact. The first look gives intervals that hold the scores; floors for their upper
+//! The answer is exact. The first look gives intervals that hold the scores; floors for their upper
 //! ends come from the lower ends of a sample. Without the pairs below the floors the solver finds prices, and where these are no lower than the
 //! floors they prove that the pairs left out are in no best super arm, and the prices are those of all pairs. Where
 //! they are not, all pairs are scored.

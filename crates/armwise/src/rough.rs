@@ -1,6 +1,6 @@
 //! Intervals that are certain to hold the scores: from a look in f32, or from the means alone.
 //!
-//! The decision to know: a look at the means costs d operations to an arm in place of d^2. The width is then known only as
+//! A look at the means costs d operations to an arm in place of d^2. The width is then known only as
 //! far as its [span](crate::span), which is enough to leave out most arms where the spectrum of V is not too wide beside
 //! what the means differ by. Both looks give intervals around the score as the f64 path computes it, rounding
 //! included, so whatever is left out by them would be left out by the scores in f64.

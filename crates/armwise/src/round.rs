@@ -1,6 +1,6 @@
 //! The clock and all the randomness of a round.
 //!
-//! The decision to know: there is no generator to pass around. A draw is a pure function of
+//! There is no generator to pass around. A draw is a pure function of
 //! (seed, t, block, id, stream), so the same arm gets the same draw on any thread, in any chunk, in any row order.
 //! Philox is written here because the product needs it as a stateless function of a counter, which no generator
 //! crate offers; the published known-answer vectors are tested below.

@@ -1,6 +1,6 @@
 //! The features of an arm, as a decision keeps them.
 //!
-//! The decision to know: arms that were chosen together share an allocation, since one for each takes longer than much of
+//! Arms that were chosen together share an allocation, since one for each takes longer than much of
 //! the choice among few arms does.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

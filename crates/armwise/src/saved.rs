@@ -1,6 +1,6 @@
 //! A learner as text: JSON that a person can read, with the exact value of every number.
 //!
-//! The decision to know: the checksum is over the content, not over the bytes of the file, so a file may be
+//! The checksum is over the content, not over the bytes of the file, so a file may be
 //! re-indented but not altered. JSON numbers are written with the shortest digits that read back to the same f64.
 //!
 //! # Format, version 1

@@ -1,6 +1,6 @@
 //! A first look in f32 that leaves out arms which cannot be among the k best.
 //!
-//! The decision to know: the answer is exact. Every arm gets an interval that is certain to hold its f64 score; an arm is
+//! The answer is exact. Every arm gets an interval that is certain to hold its f64 score; an arm is
 //! left out only if its upper end is below the lower ends of k other arms. What is left is scored in f64 by the usual
 //! path, so the choice, ties included, is the one that all scores in f64 would give, to the bit.
 

@@ -1,6 +1,6 @@
 //! Scores of many arms at once: score(i) = direction . x(i) + bonus(i).
 //!
-//! The decision to know: each arm sees the same operations in the same order whatever chunk or thread it falls into,
+//! Each arm sees the same operations in the same order whatever chunk or thread it falls into,
 //! and X is read once for all blocks. The products are the [`kernel`](crate::kernel)'s.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]

@@ -1,6 +1,6 @@
 //! Leaving out rows that do not reach given floors, before they are scored in f64.
 //!
-//! The decision to know: the first look is in f32 with the intervals of [`rough`](crate::rough), so a row is left out
+//! The first look is in f32 with the intervals of [`rough`](crate::rough), so a row is left out
 //! only where its f64 scores are certain to be below the floors; a few rows that miss a floor by less than the
 //! interval may stay.
 

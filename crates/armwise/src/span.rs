@@ -1,6 +1,6 @@
 //! How wide arms can be at all: bounds of width / |x| from the extreme eigenvalues of V.
 //!
-//! The decision to know: the bounds are proven, whatever the estimate they start from. If A + delta I has a Cholesky
+//! The bounds are proven, whatever the estimate they start from. If A + delta I has a Cholesky
 //! factor in floating point, then A >= -rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (the sum of the traces that
 //! A is made of), by the backward error of Cholesky. With A = V - c I this says V >= (c - rho) I, so that
 //! width <= |x| / sqrt(c - rho); with A = c I - V it says V <= (c + rho) I and width >= |x| / sqrt(c + rho). A few steps

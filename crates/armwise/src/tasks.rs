@@ -1,6 +1,6 @@
 //! Tasks shared by the caller and the threads of the pool.
 //!
-//! The decision to know: the caller works itself, and threads of the pool join in when they are awake. So a caller from
+//! The caller works itself, and threads of the pool join in when they are awake. So a caller from
 //! outside the pool loses no time to waking it, and what is too small to be shared never leaves its thread. Tasks go to
 //! whoever is free, so what they find must not depend on who does them.
 

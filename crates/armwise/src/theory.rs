@@ -1,6 +1,6 @@
 //! The theory in numbers: beta_t(delta) and the explicit regret bounds behind Theorems 1 to 4.
 //!
-//! The decision to know: the theorems state orders; the constants here are those of the appendix's proofs. Where
+//! The theorems state orders; the constants here are those of the appendix's proofs. Where
 //! the proof of Theorem 1 writes beta_t(delta/(4T)) but the theorem sets v_t = beta_t(delta/(4NT)), the larger v_t
 //! is taken, which both cover. For 1 <= lambda <= k the proofs' V-bar and Lemma 5 are used, for lambda >= k Lemma 6.
 

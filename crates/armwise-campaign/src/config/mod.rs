@@ -1,6 +1,6 @@
 //! What a campaign is told in TOML: promotions, limits, features, the algorithm.
 //!
-//! The decision to know: it is read once, by `init`, and frozen in the campaign's file together with what was fitted;
+//! It is read once, by `init`, and frozen in the campaign's file together with what was fitted;
 //! names are those of the user's own columns. A campaign with other rules is another campaign.
 
 mod template;

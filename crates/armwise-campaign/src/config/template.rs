@@ -1,6 +1,6 @@
 //! A commented campaign.toml for a table: what `init` writes where none is given.
 //!
-//! The decision to know: the guess is only a start. The text says of every column what it was taken for, and of those
+//! The guess is only a start. The text says of every column what it was taken for, and of those
 //! left out why, so that the analyst corrects instead of writing.
 
 use super::{Config, FeatureColumn, Kind, MissingRule};

@@ -1,6 +1,6 @@
 //! The events of the log and the chain of hashes that holds them together.
 //!
-//! The decision to know: `body` is stored and hashed as the text it is, so a log can be checked without understanding
+//! `body` is stored and hashed as the text it is, so a log can be checked without understanding
 //! it, by any program that has SHA-256.
 
 use super::{clock, sql};

@@ -1,6 +1,6 @@
 //! Points at which a test can make the process die as by kill -9, by name in `ARMWISE_FAILPOINT`.
 //!
-//! The decision to know: they are in the released program, because what is tested must be what is shipped. One costs a
+//! They are in the released program, because what is tested must be what is shipped. One costs a
 //! look at the environment, a handful of times per command.
 
 /// Dies here if a test asks for it.

@@ -1,6 +1,6 @@
 //! What has become of a decision.
 //!
-//! The decision to know: silence is not a row. A decision without an outcome is pending while its round is open and
+//! Silence is not a row. A decision without an outcome is pending while its round is open and
 //! silent, with the default reward, once it is closed.
 
 use super::EventKind;

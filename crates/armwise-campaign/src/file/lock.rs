@@ -1,6 +1,6 @@
 //! One writer at a time: a kernel lock on a file beside the campaign, with the holder's name in it.
 //!
-//! The decision to know: the lock is the kernel's (flock), which ends with the process however it ends; the text in
+//! The lock is the kernel's (flock), which ends with the process however it ends; the text in
 //! the file only serves the message and means nothing while nobody holds the lock. The campaign's file itself is not
 //! locked this way, because closing a second handle of it would drop SQLite's own locks.
 

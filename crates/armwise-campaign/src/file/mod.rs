@@ -1,6 +1,6 @@
 //! The campaign's file: a SQLite database whose event log is the truth.
 //!
-//! The decision to know: a command appends one event with its rows in one transaction, and every event carries a hash
+//! A command appends one event with its rows in one transaction, and every event carries a hash
 //! over itself, its rows and the hash before it. What is read is checked against these hashes. The model is not
 //! logged: it is a function of which decision has which reward, summed round by round in the order of the decisions,
 //! so it does not depend on when or in which order rewards came, and a correction leaves no trace of rounding.

@@ -1,6 +1,6 @@
 //! The model as a function of the log: the sums of each round, in the order of its decisions, added up round by round.
 //!
-//! The decision to know: rounds are summed separately and only a round that something happened to is summed again.
+//! Rounds are summed separately and only a round that something happened to is summed again.
 //! That makes the model independent of the order in which rewards came, bit for bit, at the price of reading a round
 //! for every batch of its responses. Snapshots keep the sums of the other rounds; one that does not fit its checksum or
 //! its event is made anew from the log.

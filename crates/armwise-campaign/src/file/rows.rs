@@ -1,6 +1,6 @@
 //! The rows that belong to events: decisions and outcomes, written, read and checked against their event's digest.
 //!
-//! The decision to know: a round is only ever read whole and checked, never row by row on trust; the exception is
+//! A round is only ever read whole and checked, never row by row on trust; the exception is
 //! looking a customer up, which learns nothing by itself.
 
 use super::{Campaign, EventKind, event::hex};

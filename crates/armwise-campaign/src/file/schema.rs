@@ -1,6 +1,6 @@
 //! The schema, version 2, documented for whoever queries a campaign with plain SQL.
 //!
-//! The decision to know: `event`, `decision` and `outcome` are the log and only grow (triggers refuse anything else);
+//! `event`, `decision` and `outcome` are the log and only grow (triggers refuse anything else);
 //! `snapshot` is a cache that can be thrown away; the view `result` is what an analyst wants.
 
 use super::sql;

@@ -1,6 +1,6 @@
 //! Checks everything in a campaign file and says what can be recovered.
 //!
-//! The decision to know: the log decides. Rows are checked against its digests, the model is summed anew from the rows
+//! The log decides. Rows are checked against its digests, the model is summed anew from the rows
 //! and compared with the hash that the log names, and only then are indexes and snapshots looked at, which can always
 //! be made anew.
 

@@ -1,6 +1,6 @@
 //! Finds the decision that a response is about.
 //!
-//! The decision to know: a customer and a promotion name a decision only where there is exactly one in all rounds (or
+//! A customer and a promotion name a decision only where there is exactly one in all rounds (or
 //! in the round that is given). Taking the newest would count a file twice that is read again a week later.
 
 use super::{Rejected, Response};

@@ -1,6 +1,6 @@
 //! Whether a row changes something, says what is known, or is put aside.
 //!
-//! The decision to know: `learn` never changes a reward that is there, `correct` never gives a first one, and a bounce
+//! `learn` never changes a reward that is there, `correct` never gives a first one, and a bounce
 //! never overrules an answer. So which of two contradicting rows counts never depends on luck.
 
 use super::{LearnOptions, Rejected, Response, find::Finder};

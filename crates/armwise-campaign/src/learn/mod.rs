@@ -1,6 +1,6 @@
 //! Responses, corrections and bounces: each row finds its decision, and each is counted once.
 //!
-//! The decision to know: good rows are applied and bad ones put aside with the reason, in one transaction. A row that
+//! Good rows are applied and bad ones put aside with the reason, in one transaction. A row that
 //! says what is known already changes nothing, so a file can be read again, split or reordered at will. A row that could
 //! mean two decisions is never guessed.
 

@@ -1,6 +1,6 @@
 //! Looking at a campaign: sends and results as tables, where the rounds stand.
 //!
-//! The decision to know: everything here reads checked rows; nothing here can change a campaign.
+//! Everything here reads checked rows; nothing here can change a campaign.
 
 mod status;
 mod why;

@@ -1,6 +1,6 @@
 //! Why a customer was chosen, or was not.
 //!
-//! The decision to know: the model of that round is replayed from the log and the arithmetic is the library's own, so
+//! The model of that round is replayed from the log and the arithmetic is the library's own, so
 //! the numbers are those that decided. A customer who was not chosen is looked up in the table that is given.
 
 use crate::{

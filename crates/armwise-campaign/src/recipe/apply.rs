@@ -1,6 +1,6 @@
 //! Reads the columns of a batch, to make features of them.
 //!
-//! The decision to know: columns are read one by one, so errors name their cell, and whole, so they are found whether or
+//! Columns are read one by one, so errors name their cell, and whole, so they are found whether or
 //! not the row is ever put together.
 
 use super::{Columns, Fitted, Recipe};

@@ -1,6 +1,6 @@
 //! Fits the recipe on a sample of the table.
 //!
-//! The decision to know: who is in the sample follows from the seed and the customer's id alone, and sums run in the
+//! Who is in the sample follows from the seed and the customer's id alone, and sums run in the
 //! order of the ids' hashes, so the recipe does not depend on the order of the rows or on the table's format.
 
 use super::{Fitted, Recipe};

@@ -1,6 +1,6 @@
 //! Features in the user's own words: what each is called, and which contrasts a report shows.
 //!
-//! The decision to know: an effect is a contrast c, so that c'theta is in units of reward: one standard deviation more
+//! An effect is a contrast c, so that c'theta is in units of reward: one standard deviation more
 //! of a number, this category instead of the most common one. A single coordinate of a one-hot code is not an effect,
 //! since the code and the constant say the same thing twice.
 

@@ -1,6 +1,6 @@
 //! From a customer's columns to the features x: fitted once on a sample, then frozen.
 //!
-//! The decision to know: x = s (1, standardised numbers, one-hot categories, vectors) with one scale s for all, the
+//! x = s (1, standardised numbers, one-hot categories, vectors) with one scale s for all, the
 //! largest that kept |x| <= 1 on the sample. A row that is longer is shortened to |x| = 1, an unseen category is all
 //! zero; both are counted and reported, never silent.
 

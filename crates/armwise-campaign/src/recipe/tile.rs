@@ -1,6 +1,6 @@
 //! Features of rows from columns, in tiles that stay in the first cache.
 //!
-//! The decision to know: features are computed in f64 and rounded to f32 once, which is what is chosen from, stored and
+//! Features are computed in f64 and rounded to f32 once, which is what is chosen from, stored and
 //! learned from. Each row's arithmetic is its own and in the order of its features, so neither batches nor threads nor
 //! which rows are made change a bit. The panels for a first look are only nearly the same: divisions have become
 //! products.

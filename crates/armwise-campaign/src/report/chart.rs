@@ -1,6 +1,6 @@
 //! A small chart: bars or points with intervals, as SVG.
 //!
-//! The decision to know: one kind of chart serves the whole page, because one thing is shown throughout: a number with
+//! One kind of chart serves the whole page, because one thing is shown throughout: a number with
 //! its interval per group. It is written here, since the crates that draw bring fonts and canvases along.
 
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! What each feature does to the reward, promotion by promotion, with intervals.
 //!
-//! The decision to know: an effect is a contrast of theta (see `recipe/labels.rs`), its standard error is
+//! An effect is a contrast of theta (see `recipe/labels.rs`), its standard error is
 //! noise * |contrast|_{V^-1}, and the noise is the root mean square residual of the promotion's own rewards.
 
 use super::tally::Z;

@@ -1,6 +1,6 @@
 //! The report: what was sent, what came back, what was learned, in the user's own column names.
 //!
-//! The decision to know: everything in the page is in [`Report`] first, so that `--json` and the page say the same. An
+//! Everything in the page is in [`Report`] first, so that `--json` and the page say the same. An
 //! interval is 95 % and normal; effects take the noise from the residuals of their own promotion.
 
 mod chart;

@@ -1,6 +1,6 @@
 //! Quotas and a budget together: an assignment in which cost has a price.
 //!
-//! The decision to know: at price p every send is worth score - p * cost, the library's assignment is exact at that, and
+//! At price p every send is worth score - p * cost, the library's assignment is exact at that, and
 //! p is raised until the sends fit the budget. That is optimal where the budget comes out even; otherwise the bound
 //! `value at p + p * budget` says how far from the best it may be, and the selection carries it.
 

@@ -1,6 +1,6 @@
 //! The campaign's limits as one of the library's constraints.
 //!
-//! The decision to know: the cheapest oracle that covers the limits is taken. Quotas alone are an assignment, a budget
+//! The cheapest oracle that covers the limits is taken. Quotas alone are an assignment, a budget
 //! alone is a budget, both together are an assignment at a price for cost (see `budget.rs`), groups of one promotion are
 //! quotas; groups beside several promotions or a budget go to the general solver, which is for small tables.
 

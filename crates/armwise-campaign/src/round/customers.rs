@@ -1,6 +1,6 @@
 //! Every customer of the table, remembered in 8 bytes: to find one that stands twice.
 //!
-//! The decision to know: the hashes of the ids go to places by their first bits as they come, and each place is sorted
+//! The hashes of the ids go to places by their first bits as they come, and each place is sorted
 //! at the end, in the cache. Only where two hashes are equal is the table read once more, to compare the ids
 //! themselves, so what is found is certain.
 

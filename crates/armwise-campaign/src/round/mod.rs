@@ -1,6 +1,6 @@
 //! A round: from a table of customers to sends.
 //!
-//! The decision to know: the table streams through a sieve part by part, so memory stays with the candidates; one
+//! The table streams through a sieve part by part, so memory stays with the candidates; one
 //! thread reads while the others make features and score. Nothing is written before everything, duplicates included,
 //! is known to be good.
 

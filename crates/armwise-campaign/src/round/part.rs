@@ -1,6 +1,6 @@
 //! Rows to choose from: names, features, who may get what, costs, groups, segments.
 //!
-//! The decision to know: names are one text with the places where each ends, and every other column is one vector, so a
+//! Names are one text with the places where each ends, and every other column is one vector, so a
 //! million rows are a handful of allocations.
 
 #[cfg(test)]

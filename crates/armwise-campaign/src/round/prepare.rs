@@ -1,6 +1,6 @@
 //! A batch of the table made ready to be chosen from.
 //!
-//! The decision to know: customers who may get nothing (they rest) are taken out before scoring, and those of the
+//! Customers who may get nothing (they rest) are taken out before scoring, and those of the
 //! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
 //! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like. Of the rest,
 //! features are made only for those whom a first look finds worth it.

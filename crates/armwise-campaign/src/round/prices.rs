@@ -1,6 +1,6 @@
 //! What the quotas are worth so far: scores below it are of no use any more.
 //!
-//! The decision to know: for quotas alone, the rows seen so far have prices, the scores from which a promotion is worth
+//! For quotas alone, the rows seen so far have prices, the scores from which a promotion is worth
 //! having, and more rows only raise them. So once the quotas are filled, a row below all prices can never be chosen.
 
 use super::constraint::block_of;

@@ -1,6 +1,6 @@
 //! A sample of a large table, from which the prices of the quotas can be guessed before the table is read.
 //!
-//! The decision to know: runs of rows from all over the file, because a table may be in any order; a sample that
+//! Runs of rows from all over the file, because a table may be in any order; a sample that
 //! misleads all the same costs a second pass, never the result.
 
 use super::{part::Part, prepare::Parts};

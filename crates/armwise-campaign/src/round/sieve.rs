@@ -1,6 +1,6 @@
 //! Sifting a large table: of each part only the rows are kept that may still be chosen.
 //!
-//! The decision to know: where the quotas have prices, most rows end with a look in f32 ([`Look`], [`Learner::sift`]);
+//! Where the quotas have prices, most rows end with a look in f32 ([`Look`], [`Learner::sift`]);
 //! what is left is scored, kept, and thinned out by the oracle's candidates whenever it has doubled. So the choice is
 //! that of the whole table, and memory stays with the candidates. Prices may be guessed from a sample; then the prices
 //! of the choice prove it, or the table is sifted once more by prices that are certain.

@@ -1,6 +1,6 @@
 //! Arrow IPC files and streams, with their lengths checked before anything is believed.
 //!
-//! The decision to know: the reader makes room for what a length in the file asks for, so one damaged byte could ask
+//! The reader makes room for what a length in the file asks for, so one damaged byte could ask
 //! for all memory. A walk over the file's blocks, which reads no data, refuses lengths that the file does not have.
 
 use arrow_ipc::{

@@ -1,6 +1,6 @@
 //! CSV as text columns, strictly: what is broken is an error with its row and column.
 //!
-//! The decision to know: written here because CSV crates read broken quoting without a word (`"a"b` becomes `ab`, a
+//! Written here because CSV crates read broken quoting without a word (`"a"b` becomes `ab`, a
 //! quote that never closes swallows the rest of the file), and here a wrong row costs money. An empty field is a
 //! missing value.
 

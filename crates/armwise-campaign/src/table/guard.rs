@@ -1,6 +1,6 @@
 //! Damaged files as errors: the Arrow and Parquet readers panic on some of them.
 //!
-//! The decision to know: a panic inside a reader is caught and becomes the table's error, and its message is kept
+//! A panic inside a reader is caught and becomes the table's error, and its message is kept
 //! from the terminal by a panic hook that is silent in guarded calls only. The release profile must unwind.
 
 use std::{

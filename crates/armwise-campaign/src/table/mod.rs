@@ -1,6 +1,6 @@
 //! Tables of customers and responses: Parquet, CSV (also gz) and Arrow IPC, read in batches.
 //!
-//! The decision to know: every format becomes Arrow batches of a few ten thousand rows; only the columns that are
+//! Every format becomes Arrow batches of a few ten thousand rows; only the columns that are
 //! asked for are decoded, and never more than a batch is in memory. CSV gives text columns; whoever reads a number out
 //! of one parses it then, so that an error can name the row and the column.
 

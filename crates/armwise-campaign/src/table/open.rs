@@ -1,6 +1,6 @@
 //! Opens a table by its extension or a given format and hands out batches.
 //!
-//! The decision to know: standard input is spooled to an unnamed temporary file first, because Parquet and Arrow files
+//! Standard input is spooled to an unnamed temporary file first, because Parquet and Arrow files
 //! are read from their end and because `init` reads twice.
 
 use super::{

@@ -1,6 +1,6 @@
 //! Values of a batch's columns as numbers, texts, flags and vectors.
 //!
-//! The decision to know: a missing number is NaN, whether the table has a null, an empty field or a NaN; what to do
+//! A missing number is NaN, whether the table has a null, an empty field or a NaN; what to do
 //! about it is the recipe's business. Infinities and text that is no number are errors with row and column.
 
 use crate::Error;

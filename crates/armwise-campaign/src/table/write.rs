@@ -1,6 +1,6 @@
 //! Writes tables: CSV or Parquet, by the extension of the file; CSV on standard output.
 //!
-//! The decision to know: a file appears under its name only when it is complete and on the disk. Until then it has a
+//! A file appears under its name only when it is complete and on the disk. Until then it has a
 //! name of its own beside it, so a crash leaves the old file or none.
 
 use super::Format;

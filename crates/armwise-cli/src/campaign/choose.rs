@@ -1,6 +1,6 @@
 //! `armwise choose`.
 //!
-//! The decision to know: the sends are complete on the disk, under a name of their own, before the round is committed,
+//! The sends are complete on the disk, under a name of their own, before the round is committed,
 //! and get their name after it. Whatever happens in between, `export` writes them again.
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `armwise init`.
 //!
-//! The decision to know: without `--config` a commented campaign.toml is written beside the campaign. With promotions
+//! Without `--config` a commented campaign.toml is written beside the campaign. With promotions
 //! on the command line the campaign begins at once; without, the file is for the analyst to finish.
 
 use std::{fmt::Write, path::PathBuf};

@@ -1,6 +1,6 @@
 //! `armwise learn`, `correct`, `undelivered` and `close`.
 //!
-//! The decision to know: rows put aside go to rejects.csv beside the table with their line and the reason, and the exit
+//! Rows put aside go to rejects.csv beside the table with their line and the reason, and the exit
 //! code is 3; the good rows have been applied then.
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The commands of a campaign: parse, call, print.
 //!
-//! The decision to know: data go to stdout, messages to stderr; with `--json` stdout is one JSON object. Exit codes: 0
+//! Data go to stdout, messages to stderr; with `--json` stdout is one JSON object. Exit codes: 0
 //! done, 1 failure, 2 usage or bad input, 3 some rows put aside, 4 not found, 5 conflict, 6 storage, 75 locked.
 
 mod choose;

@@ -1,6 +1,6 @@
 //! Matrix factorisation on the observed ratings only, by alternating least squares.
 //!
-//! The decision to know: the ratings' mean is taken off first, so vectors tell what is liked more or less than usual,
+//! The ratings' mean is taken off first, so vectors tell what is liked more or less than usual,
 //! and the penalty is the same for every vector. With a penalty that grows with the number of ratings (Zhou et al.
 //! 2008), the lengths would say nothing about how much a user rates, which is much of who rates a test movie.
 

@@ -1,6 +1,6 @@
 //! Products of the sparse rating matrix with a block of 16 dense columns: where the decomposition spends its time.
 //!
-//! The decision to know: each row of the product is one sum in the order of the row's entries, made by one thread.
+//! Each row of the product is one sum in the order of the row's entries, made by one thread.
 //! So the bits are the same on any number of threads, and the transposed product is a product with the transpose.
 
 use pulp::{Arch, Simd, WithSimd};

@@ -1,6 +1,6 @@
 //! The distribution of the cosine similarity of users' features without the bias element (Figure 3).
 //!
-//! The decision to know: all pairs of the sampled users are counted, by blocked products, and counts are whole
+//! All pairs of the sampled users are counted, by blocked products, and counts are whole
 //! numbers, so the histogram is the same on any number of threads.
 
 use armwise::Round;

@@ -1,6 +1,6 @@
 //! The customers of the sending promotion problem: each with features, and with what each promotion would pay.
 //!
-//! The decision to know: this is all that an environment needs of the data; a round then draws N of these customers.
+//! This is all that an environment needs of the data; a round then draws N of these customers.
 
 use super::{
     features::{Features, Variant},

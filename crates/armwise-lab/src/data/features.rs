@@ -1,6 +1,6 @@
 //! Users' vectors as features x of d = 51 numbers: 50 factors and a bias element, with |x| <= 1.
 //!
-//! The decision to know: the bias element is 0.707, a hair under sqrt(1/2), for every user, and the factors get what
+//! The bias element is 0.707, a hair under sqrt(1/2), for every user, and the factors get what
 //! is left of the unit ball. In `svd` and `als` one constant factor does it for all users, as the paper has it: the
 //! longest vector gets length 0.707 and all ratios of lengths are kept. In the normalised variants each user's
 //! vector gets length 0.707, so only its direction counts. With the bias inside the constant factor instead, the

@@ -1,6 +1,6 @@
 //! A generated MovieLens-like set of ratings, for machines without the real file.
 //!
-//! The decision to know: what a user watches is a mixture of topics, P(movie | user) = sum over topics of the user's
+//! What a user watches is a mixture of topics, P(movie | user) = sum over topics of the user's
 //! interest in the topic times the topic's share of the movie. So watching and liking are both of low rank, and a set
 //! of 20 million ratings costs seconds, since nothing is computed for movies that a user does not rate.
 

@@ -1,6 +1,6 @@
 //! An orthonormal basis that grows by blocks.
 //!
-//! The decision to know: every new block is orthogonalised against the whole basis, twice. That costs little beside
+//! Every new block is orthogonalised against the whole basis, twice. That costs little beside
 //! the sparse products and keeps the basis orthonormal to rounding, so no singular value ever shows up twice.
 
 use armwise::Draws;

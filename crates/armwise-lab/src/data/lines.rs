@@ -1,6 +1,6 @@
 //! One line of a ratings file.
 //!
-//! The decision to know: a line is parsed from its bytes in one pass, without splitting it first, because ml-20m has
+//! A line is parsed from its bytes in one pass, without splitting it first, because ml-20m has
 //! 20 million of them. Anything but exactly the expected columns is refused.
 
 /// How the columns of a file are told apart.

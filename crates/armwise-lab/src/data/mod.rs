@@ -1,6 +1,6 @@
 //! The data of the sending promotion problem (section VII-A2): from ratings to features and rewards.
 //!
-//! The decision to know: a real MovieLens file and the generated set are both [`Ratings`] and go through the very
+//! A real MovieLens file and the generated set are both [`Ratings`] and go through the very
 //! same pipeline; only the label tells them apart.
 //!
 //! ```text

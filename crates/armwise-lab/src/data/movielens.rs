@@ -1,6 +1,6 @@
 //! Reading a MovieLens file: `ratings.csv`, `ratings.dat`, or the zip as downloaded.
 //!
-//! The decision to know: the file is streamed, so ml-20m needs about 400 MB while it is read and 100 MB after.
+//! The file is streamed, so ml-20m needs about 400 MB while it is read and 100 MB after.
 
 use std::{
     borrow::Cow,

@@ -1,6 +1,6 @@
 //! A set of ratings: who rated which movie with how many half stars.
 //!
-//! The decision to know: users and movies are numbered from 0 in the order of their ids, so the numbers, and all that
+//! Users and movies are numbered from 0 in the order of their ids, so the numbers, and all that
 //! is computed from them, depend on what was rated and never on the order of the lines.
 
 use std::{fmt, hash::Hasher, path::Path};

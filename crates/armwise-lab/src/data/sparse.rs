@@ -1,6 +1,6 @@
 //! The sparse user x movie matrix of ratings, in rows.
 //!
-//! The decision to know: a rating takes 5 bytes (a `u32` column and a `u8` count of half stars), so the 20 million of
+//! A rating takes 5 bytes (a `u32` column and a `u8` count of half stars), so the 20 million of
 //! ml-20m and their transpose fit in 200 MB. Within a row, columns ascend, and every sum runs in that order.
 
 /// Rows of (column, half stars), columns ascending in each row.

@@ -1,6 +1,6 @@
 //! Test movies, which become promotions, and the training ratings that are left.
 //!
-//! The decision to know: a movie's place in the draw is a hash of its id, so the choice depends on the seed and on the
+//! A movie's place in the draw is a hash of its id, so the choice depends on the seed and on the
 //! movies that qualify, not on how they are stored. The splits of a seed are cut from one shuffle and share no movie
 //! while the band lasts; beyond that they are drawn independently.
 

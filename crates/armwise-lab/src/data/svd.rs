@@ -1,6 +1,6 @@
 //! The truncated singular value decomposition of the sparse rating matrix, missing ratings as zeros.
 //!
-//! The decision to know: block Lanczos on A'A (or AA', whichever is smaller) with full reorthogonalisation. It needs a
+//! Block Lanczos on A'A (or AA', whichever is smaller) with full reorthogonalisation. It needs a
 //! fraction of the products of a subspace iteration, since the spectrum of ratings falls slowly, and it knows its own
 //! residuals, so it stops when the asked triplets are found. A is only ever multiplied, never filled in.
 

@@ -1,6 +1,6 @@
 //! Pieces of HTML: escaped text and tables.
 //!
-//! The decision to know: every text that is not written in this crate passes through [`escape`](super::kit::escape)
+//! Every text that is not written in this crate passes through [`escape`](super::kit::escape)
 //! on its way to the page.
 
 use super::kit::escape;

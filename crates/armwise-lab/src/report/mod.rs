@@ -1,6 +1,6 @@
 //! The report of a run: one page that needs nothing but itself, and every figure as SVG and PNG.
 //!
-//! The decision to know: the report is a pure function of [`Results`], so it can be written again from a stored
+//! The report is a pure function of [`Results`], so it can be written again from a stored
 //! `results.json`, to the same bytes.
 //!
 //! | part | what it holds |

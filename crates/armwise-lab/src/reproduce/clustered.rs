@@ -1,6 +1,6 @@
 //! The artificial clustered case: figure 2 by both protocols, and the figures that rest on the same worlds.
 //!
-//! The decision to know: the trials of the paper's protocol are the first tuning trials of `fresh`, so the grid is
+//! The trials of the paper's protocol are the first tuning trials of `fresh`, so the grid is
 //! played once for both.
 
 use super::{

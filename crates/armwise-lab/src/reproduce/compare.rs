@@ -1,6 +1,6 @@
 //! From played trials to comparisons: choosing parameters, then means and pairs.
 //!
-//! The decision to know: among settings with the same mean the first in the grid is chosen, so that the choice never
+//! Among settings with the same mean the first in the grid is chosen, so that the choice never
 //! depends on a sort.
 
 use crate::{

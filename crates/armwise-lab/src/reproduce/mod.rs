@@ -1,6 +1,6 @@
 //! The paper's evaluation (section VII) from one call: figures' numbers, Table I, verdicts.
 //!
-//! The decision to know: [`run`] computes [`Results`] and touches no file but the store of finished work; a folder is
+//! [`run`] computes [`Results`] and touches no file but the store of finished work; a folder is
 //! written by [`write()`] only when everything is there, so there is never a partial report.
 
 mod clustered;

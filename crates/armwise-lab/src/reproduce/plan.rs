@@ -1,6 +1,6 @@
 //! How much of everything is run, for a look and for the evaluation.
 //!
-//! The decision to know: `quick` is for seeing that everything works; its verdicts rest on few trials and say so by
+//! `quick` is for seeing that everything works; its verdicts rest on few trials and say so by
 //! their wide intervals.
 
 use std::f64::consts::PI;

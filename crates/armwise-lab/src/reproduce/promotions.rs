@@ -1,6 +1,6 @@
 //! The sending promotion problem: Table I in both readings, figures 3, 4 and 7.
 //!
-//! The decision to know: parameters are chosen on some splits of the movies and evaluated on others, which share no
+//! Parameters are chosen on some splits of the movies and evaluated on others, which share no
 //! trial and, where the band has movies enough, no test movie. Each reading and each k has its own grid.
 
 use std::collections::BTreeMap;

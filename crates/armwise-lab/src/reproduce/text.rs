@@ -1,6 +1,6 @@
 //! The result tables as text for a terminal.
 //!
-//! The decision to know: numbers are those of results.json, rounded; nothing is computed here.
+//! Numbers are those of results.json, rounded; nothing is computed here.
 
 use std::fmt::Write;
 

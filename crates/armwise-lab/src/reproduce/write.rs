@@ -1,6 +1,6 @@
 //! The report's folder: the page with its figures, results.json, and one CSV per figure and table.
 //!
-//! The decision to know: everything is written beside its place and renamed when whole, and only after all results
+//! Everything is written beside its place and renamed when whole, and only after all results
 //! are there. A folder has either a whole report or none.
 
 use std::{fmt::Write, fs, path::Path};

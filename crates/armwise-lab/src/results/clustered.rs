@@ -1,6 +1,6 @@
 //! The artificial clustered case: figures 1, 2, 5, 6 and half of 7.
 //!
-//! The decision to know: figure 2 has tuned parameters, figures 1, 5 and 6 have fixed ones; each says which.
+//! Figure 2 has tuned parameters, figures 1, 5 and 6 have fixed ones; each says which.
 
 use serde::{Deserialize, Serialize};
 

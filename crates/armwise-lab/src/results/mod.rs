@@ -1,6 +1,6 @@
 //! Everything that `results.json` carries: the numbers behind every figure, the table and the verdicts.
 //!
-//! The decision to know: these types hold numbers and names only, never drawings or experiments, so a report can be
+//! These types hold numbers and names only, never drawings or experiments, so a report can be
 //! drawn again from a stored `results.json`. Algorithms go by their names on every surface (`arm-wise-ts`);
 //! `ties` tells two runs of one algorithm apart where a study has both. All lists have the order they are shown in.
 

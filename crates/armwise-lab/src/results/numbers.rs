@@ -1,6 +1,6 @@
 //! What all figures are made of: means, intervals, comparisons, curves, heat maps.
 //!
-//! The decision to know: a standard error or a margin is absent, not zero, where there is only one independent unit.
+//! A standard error or a margin is absent, not zero, where there is only one independent unit.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! The sending promotion problem: Table I, figures 3, 4 and half of 7.
 //!
-//! The decision to know: [`Data`] says where the ratings come from, and everything shown or written says it with it.
+//! [`Data`] says where the ratings come from, and everything shown or written says it with it.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What becomes of each claim of the paper.
 //!
-//! The decision to know: the rule that decides, with its thresholds, is part of the verdict.
+//! The rule that decides, with its thresholds, is part of the verdict.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Many trials on many threads, with what was finished kept on disk.
 //!
-//! The decision to know: work is cut into units that are pure functions of their key. Units are computed on any
+//! Work is cut into units that are pure functions of their key. Units are computed on any
 //! thread in any order and put together in theirs, so neither the thread count nor an interruption changes a number.
 
 mod store;

@@ -1,6 +1,6 @@
 //! Finished work on disk, so that an interrupted run goes on where it was.
 //!
-//! The decision to know: one file per unit, named by a hash of its key and holding the key itself, written under
+//! One file per unit, named by a hash of its key and holding the key itself, written under
 //! another name and renamed. A file that is damaged, or of another key, is as if it were not there. Every key begins
 //! with the program's own bytes, so that a program built anew takes over nothing.
 

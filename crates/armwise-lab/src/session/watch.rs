@@ -1,6 +1,6 @@
 //! Who is told how the work goes.
 //!
-//! The decision to know: the lab draws no progress bars; it reports ticks, and a terminal shows them.
+//! The lab draws no progress bars; it reports ticks, and a terminal shows them.
 
 /// Is told how the work goes.
 pub trait Watch: Sync {

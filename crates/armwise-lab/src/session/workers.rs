@@ -1,6 +1,6 @@
 //! Units of work on several threads.
 //!
-//! The decision to know: each worker has a rayon pool of one thread, so that what the library does in parallel runs
+//! Each worker has a rayon pool of one thread, so that what the library does in parallel runs
 //! in line here. The units are many and small; splitting them further would only cost.
 
 use std::sync::{

@@ -1,6 +1,6 @@
 //! A user's own study: problem, algorithms with parameters or grids, trials, seeds, ties, from TOML.
 //!
-//! The decision to know: the study is read and checked whole, every value with its place, before anything is played.
+//! The study is read and checked whole, every value with its place, before anything is played.
 //! A list of values makes a grid: every combination is played and shown, and the best of each `[[algorithm]]` by
 //! mean reward takes part in the paired differences. It is the best on the very trials that are compared, which
 //! flatters larger grids; for a fair number run the chosen setting again with another seed.

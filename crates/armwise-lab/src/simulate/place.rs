@@ -1,6 +1,6 @@
 //! Where in a file something stands.
 //!
-//! The decision to know: places are `file:line:column`, counted from 1, as compilers write them.
+//! Places are `file:line:column`, counted from 1, as compilers write them.
 
 use crate::Error;
 

@@ -1,6 +1,6 @@
 //! Runs a study and puts its results in the shape that `--json` prints.
 //!
-//! The decision to know: all settings play the same trials, so every difference is paired. Finished trials are kept
+//! All settings play the same trials, so every difference is paired. Finished trials are kept
 //! beside the study until it is finished; where they cannot be, the study is run all the same.
 
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The TOML of a study.
 //!
-//! The decision to know: every value keeps its span, so that also what only the library can refuse (a negative
+//! Every value keeps its span, so that also what only the library can refuse (a negative
 //! lambda, k above n) is reported with its line and column. Unknown keys are errors.
 
 use std::f64::consts::FRAC_PI_2;

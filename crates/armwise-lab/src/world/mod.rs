@@ -1,6 +1,6 @@
 //! The problems of section VII as environments: what the arms of a round are and what they pay.
 //!
-//! The decision to know: a world is a pure function of (trial, round). Whoever plays meets the same arms and the
+//! A world is a pure function of (trial, round). Whoever plays meets the same arms and the
 //! same potential rewards (common random numbers), so differences between algorithms are paired.
 
 mod clustered;

@@ -1,6 +1,6 @@
 //! The sending promotion problem (section VII-A2): every round other customers, M promotions, k sends of each.
 //!
-//! The decision to know: a round's customers are drawn from all users, each at most once; only where N exceeds the
+//! A round's customers are drawn from all users, each at most once; only where N exceeds the
 //! users are they drawn with replacement. Rewards are the ratings, so they are certain once the customer is known.
 
 use std::{

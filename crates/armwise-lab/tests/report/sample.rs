@@ -1,6 +1,6 @@
 //! Sample results: made up from smooth formulas to have something to draw, measured by nobody.
 //!
-//! The decision to know: every label says `sample`, so that a page drawn from this can never pass for results.
+//! Every label says `sample`, so that a page drawn from this can never pass for results.
 
 use armwise_lab::results::{
     Angle, AverageReward, Basis, Clustered, Comparison, Cosines, Curve, Data, Estimated, HeatMap, Interval, Mean,

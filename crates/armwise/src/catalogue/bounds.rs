@@ -1,6 +1,6 @@
 //! Upper bounds of scores from what earlier rounds left behind.
 //!
-//! The decision to know: a bound holds for the score as the f64 path computes it, rounding included; the derivations are in
+//! A bound holds for the score as the f64 path computes it, rounding included; the derivations are in
 //! [`span`](crate::span) and [`seen`](super::seen) for widths and in [`rough`](crate::rough) for products.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]

@@ -1,6 +1,6 @@
 //! Features rounded to 16 bits, from which means are found when the direction has changed.
 //!
-//! The decision to know: reading the features is what a round of a catalogue costs, so they are kept a second time in as
+//! Reading the features is what a round of a catalogue costs, so they are kept a second time in as
 //! few bytes as will do: the upper half of an f32, rounded to nearest, off by at most 2^-8 of itself. What that
 //! leaves in doubt is visited.
 

@@ -1,6 +1,6 @@
 //! Visiting arms in the order of falling upper bounds, as long as they can matter.
 //!
-//! The decision to know: means are cheap, d operations to an arm, so where the direction is another one they are all
+//! Means are cheap, d operations to an arm, so where the direction is another one they are all
 //! found again, from features in 16 bits; widths are dear, and only those of visited arms are.
 
 use super::{

@@ -1,6 +1,6 @@
 //! Arms that come back round after round, kept ready: an item list, the same customers next week.
 //!
-//! The decision to know: V only grows while nothing is forgotten or taken back, so a width seen earlier is an upper bound
+//! V only grows while nothing is forgotten or taken back, so a width seen earlier is an upper bound
 //! of today's. With today's mean, most arms cannot be among the k best even so, and their widths, the dear part, are not
 //! computed again. The choice is the one from the same arms without a catalogue, to the bit.
 

@@ -1,6 +1,6 @@
 //! What earlier rounds leave behind, and what of it still holds.
 //!
-//! The decision to know: *how much V grew* is found on the matrices, not taken from the learner's history, so a
+//! *How much V grew* is found on the matrices, not taken from the learner's history, so a
 //! forgotten, corrected, merged or exchanged model needs no bookkeeping: if V_now - c V_then + delta I has a Cholesky factor in floating point, then
 //! V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward error of
 //! Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The largest

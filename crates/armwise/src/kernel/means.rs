@@ -1,6 +1,6 @@
 //! Products with directions and norms alone, d operations to an arm: the cheap look that comes before widths.
 //!
-//! The decision to know: here the lanes lie along the row, so nothing is transposed or converted and memory is the only
+//! Here the lanes lie along the row, so nothing is transposed or converted and memory is the only
 //! limit; the price is a sum across lanes at the end of a row. The sums run in another order than those of the kernel
 //! proper, so what is found is a bound's middle and never a score.
 

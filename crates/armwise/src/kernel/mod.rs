@@ -1,6 +1,6 @@
 //! Many arms times a direction and a triangular W at once: the inner loop of scoring, and all `unsafe` of the library.
 //!
-//! The decision to know: the widest registers that the processor has are found at run time, and every path gives
+//! The widest registers that the processor has are found at run time, and every path gives
 //! the same bits in f64. `ARMWISE_KERNEL` (avx512, avx2 or portable) forces a path, for tests.
 
 #![allow(unsafe_code, reason = "vector instructions; each block says why it is sound")]

@@ -1,6 +1,6 @@
 //! A block's direction and W, laid out in the order in which the kernel reads them.
 //!
-//! The decision to know: rows of W come in blocks of nearly equal height, at most as many rows as the registers hold;
+//! Rows of W come in blocks of nearly equal height, at most as many rows as the registers hold;
 //! a block stores its columns one after the other, and of the triangle at its end only what is there. The direction
 //! is the last row of the last block.
 

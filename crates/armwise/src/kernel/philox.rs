@@ -1,6 +1,6 @@
 //! Many calls of Philox at once, where the compiler would not find the best instructions.
 //!
-//! The decision to know: one of the two units for wide registers multiplies and shifts, the other shuffles. So the upper
+//! One of the two units for wide registers multiplies and shifts, the other shuffles. So the upper
 //! halves of products are moved down by a shuffle, and both units are busy.
 
 use super::{Kernel, Path};

@@ -1,6 +1,6 @@
 //! Which numbers reach their floors, one bit each: the inner loop of a scan that keeps little.
 //!
-//! The decision to know: the answer is bits and not numbers, because what is kept is rare, so a scan that walks along
+//! The answer is bits and not numbers, because what is kept is rare, so a scan that walks along
 //! the bits costs by what it keeps.
 
 use super::{Kernel, Path};

@@ -1,6 +1,6 @@
 //! One arm at a time: the same operations in the same order as the tiles, and so the same bits.
 //!
-//! The decision to know: without the processor's fused multiply-add the compiler calls a slow function, so where the
+//! Without the processor's fused multiply-add the compiler calls a slow function, so where the
 //! processor has it, it is asked for by name.
 
 /// a . b over the shorter length, in ascending order.

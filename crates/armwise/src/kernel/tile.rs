@@ -1,6 +1,6 @@
 //! The kernel itself: a tile of arms times all packed blocks.
 //!
-//! The decision to know: arms lie in the vector lanes and every sum of an arm runs in ascending order, one fused
+//! Arms lie in the vector lanes and every sum of an arm runs in ascending order, one fused
 //! multiply-add after the other. So each arm sees the same operations whatever the tile, the row block, the
 //! chunk or the width of the registers. Y = X W' is never stored: squares are summed in registers.
 

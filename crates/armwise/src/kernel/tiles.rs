@@ -1,6 +1,6 @@
 //! Arms turned into tiles: from rows, transposed on the way, or as laid out earlier.
 //!
-//! The decision to know: where there is arithmetic enough, pieces of the rows of a tile are put together beside the
+//! Where there is arithmetic enough, pieces of the rows of a tile are put together beside the
 //! arithmetic of the tile before it, by nothing but loads and stores. Short rows and rows of the other precision are
 //! transposed in registers; what has no instructions for its conversion is converted first. What comes after is fetched
 //! meanwhile.

@@ -1,6 +1,6 @@
 //! What the kernel asks of a vector unit, and the portable answer.
 //!
-//! The decision to know: multiplication and addition are fused in f64 on every path, so all of them give the same
+//! Multiplication and addition are fused in f64 on every path, so all of them give the same
 //! bits. In f32 they need not be: what is found in f32 is always confirmed in f64.
 
 /// A vector register: one arm to a lane.

@@ -1,6 +1,6 @@
 //! The vector registers of x86-64.
 //!
-//! The decision to know: rows become lanes by putting pieces of rows side by side as they are loaded and transposing
+//! Rows become lanes by putting pieces of rows side by side as they are loaded and transposing
 //! within small parts, which takes fewer shuffles than the textbook transposition.
 
 use super::vector::Vector;

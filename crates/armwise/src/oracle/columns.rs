@@ -1,6 +1,6 @@
 //! Columns as a constraint reads them: one number per arm, looked up by name.
 //!
-//! The decision to know: `block` is a column that always exists, the arm's block number.
+//! `block` is a column that always exists, the arm's block number.
 
 use super::{Pick, Scores};
 use crate::Error;

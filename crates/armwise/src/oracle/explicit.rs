@@ -1,6 +1,6 @@
 //! The best of a list of super arms.
 //!
-//! The decision to know: members are named by id (or name) and block, so the list means the same whatever the order
+//! Members are named by id (or name) and block, so the list means the same whatever the order
 //! of the rows; sums are taken in the order of the selection, so equal super arms have equal sums to the bit.
 
 use super::columns::each_eligible;

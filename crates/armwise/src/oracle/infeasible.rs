@@ -1,6 +1,6 @@
 //! Why no super arm exists.
 //!
-//! The decision to know: a reason is numbers that anybody can recount from the scores and the constraint.
+//! A reason is numbers that anybody can recount from the scores and the constraint.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

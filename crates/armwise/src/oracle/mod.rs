@@ -1,6 +1,6 @@
 //! The argmax over S_t: a constraint described as data, solved for given scores.
 //!
-//! The decision to know: an oracle sees scores, ids and columns, never features or models, so any constraint goes
+//! An oracle sees scores, ids and columns, never features or models, so any constraint goes
 //! with any policy; and [`Oracle::candidates`] says which rows of a part can matter, which carries choosing from
 //! files and over machines.
 

@@ -1,6 +1,6 @@
 //! Scores as an oracle sees them, and the order of arms with equal scores.
 //!
-//! The decision to know: the order of two arms is a pure function of (score, tie key, id, name, block), never of
+//! The order of two arms is a pure function of (score, tie key, id, name, block), never of
 //! the row number or of what a sort did.
 
 use super::Pick;

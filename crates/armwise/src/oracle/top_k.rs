@@ -1,6 +1,6 @@
 //! The k best arms.
 //!
-//! The decision to know: one pass over the scores with a buffer of 2k places, which are cut to the best k whenever they
+//! One pass over the scores with a buffer of 2k places, which are cut to the best k whenever they
 //! are full; a score below the worst of these, or at first below what a sample says, costs an eighth of a comparison.
 
 use super::{Infeasible, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection};

@@ -1,6 +1,6 @@
 //! The algorithms by name: what every surface (command line, TOML, Python, HTTP) speaks.
 //!
-//! The decision to know: one flat table, `name` and the parameters side by side; a parameter left out is 1.
+//! One flat table, `name` and the parameters side by side; a parameter left out is 1.
 
 use super::{ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Greedy, Pc2ucb, Policy, Random, RoundWiseTs};
 use crate::Error;

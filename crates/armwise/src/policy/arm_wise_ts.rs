@@ -1,6 +1,6 @@
 //! Thompson sampling with arm-wise randomization: an own draw of theta for every arm.
 //!
-//! The decision to know: theta_tilde(i)' x(i) is a one-dimensional normal with mean theta_hat' x(i) and standard
+//! Theta_tilde(i)' x(i) is a one-dimensional normal with mean theta_hat' x(i) and standard
 //! deviation v_t width(i), and the draws of different arms are independent. So one normal per arm has exactly the
 //! law of the paper's d per arm.
 

@@ -1,6 +1,6 @@
 //! C2UCB: the upper confidence bound, the same for arms that look the same.
 //!
-//! The decision to know: it is deterministic, so equal features mean equal scores; in exact clusters the tie rule
+//! It is deterministic, so equal features mean equal scores; in exact clusters the tie rule
 //! alone decides who is chosen.
 
 use super::{Bonus, Context, Draw, Policy, Schedule, one};

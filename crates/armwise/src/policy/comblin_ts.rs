@@ -1,6 +1,6 @@
 //! CombLinTS of Wen, Kveton and Ashkan (2015).
 //!
-//! The decision to know: it is round-wise Thompson sampling with v = sigma and ridge sigma^2 / lambda^2.
+//! It is round-wise Thompson sampling with v = sigma and ridge sigma^2 / lambda^2.
 
 use super::{Context, Policy, one};
 use crate::{Error, error::positive};

@@ -1,6 +1,6 @@
 //! CombLinUCB of Wen, Kveton and Ashkan (2015).
 //!
-//! The decision to know: its Kalman filter with prior covariance lambda^2 I and noise sigma^2 has
+//! Its Kalman filter with prior covariance lambda^2 I and noise sigma^2 has
 //! Sigma = sigma^2 V^-1 with ridge sigma^2 / lambda^2, so it is C2UCB with alpha = c sigma and that ridge.
 
 use super::{Bonus, Context, Draw, Policy, one};

@@ -1,6 +1,6 @@
 //! Greedy: the estimate alone, and a flat normal draw while nothing is known.
 //!
-//! The decision to know: "the first round" is taken as "nothing has been observed yet, in any block". In the paper's
+//! "the first round" is taken as "nothing has been observed yet, in any block". In the paper's
 //! setting that is round 1; with late rewards it goes on until the first ones are there, instead of sending
 //! everything to the smallest ids.
 

@@ -1,6 +1,6 @@
 //! How an arm's estimated reward is made: score(i) = direction . x(i) + bonus(i).
 //!
-//! The decision to know: a policy sees one arm at a time and nothing else of the round. The paper's whole idea is
+//! A policy sees one arm at a time and nothing else of the round. The paper's whole idea is
 //! where the randomness enters: in the direction (shared by all arms: round-wise) or in the bonus (own draw per
 //! arm: arm-wise).
 

@@ -1,6 +1,6 @@
 //! Perturbed C2UCB: C2UCB with an own random stretch of each arm's bonus.
 //!
-//! The decision to know: with c = 0 it is C2UCB to the bit.
+//! With c = 0 it is C2UCB to the bit.
 
 use super::{Bonus, Context, Draw, Policy, Schedule, one};
 use crate::{

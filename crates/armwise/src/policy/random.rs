@@ -1,6 +1,6 @@
 //! Uniform choice: the floor under every comparison.
 //!
-//! The decision to know: the draw takes the place of the score, so any constraint works; it still learns, so its
+//! The draw takes the place of the score, so any constraint works; it still learns, so its
 //! decisions carry a mean and a width.
 
 use super::{Bonus, Context, Draw, Policy, one};

@@ -1,6 +1,6 @@
 //! Thompson sampling with round-wise randomization: one draw of theta for all arms.
 //!
-//! The decision to know: the randomness is in the direction, so arms that look the same still get the same score.
+//! The randomness is in the direction, so arms that look the same still get the same score.
 
 use super::{Context, Policy, Schedule, Theory, one};
 use crate::{Error, error::positive};

@@ -1,6 +1,6 @@
 //! alpha_t and v_t: a constant, or the theory's beta_t(delta).
 //!
-//! The decision to know: which delta each algorithm takes (delta, delta/(4T), delta/(4NT)) is the algorithm's
+//! Which delta each algorithm takes (delta, delta/(4T), delta/(4NT)) is the algorithm's
 //! business and stands in its own file; here is only the curve.
 
 use crate::{

@@ -1,6 +1,6 @@
 //! The assignment oracle against brute force, by its own certificate, in parts, and on any input at all.
 //!
-//! The decision to know: brute force here orders super arms by the documented rule (mandatory units, sum, fewer
+//! Brute force here orders super arms by the documented rule (mandatory units, sum, fewer
 //! arms, first arm in tie order) and nothing else, so it also decides which of several optima is right.
 
 #![allow(clippy::unwrap_used, clippy::float_cmp, reason = "tests, on scores whose sums are exact")]

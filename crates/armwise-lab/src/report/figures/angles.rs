@@ -1,6 +1,6 @@
 //! Figure 2: cumulative reward against the angle of the clusters.
 //!
-//! The decision to know: one panel per protocol over the same axes, fresh trials first, so that what a choice of
+//! One panel per protocol over the same axes, fresh trials first, so that what a choice of
 //! parameters on the evaluated trials is worth can be seen by comparing the two.
 
 use super::{Figure, TITLES, angle_label, both, paired, series_of, trials, tuned, under, with_error, with_interval};

@@ -1,6 +1,6 @@
 //! Figure 4: the average reward per round so far, for each k and each reading of the paper.
 //!
-//! The decision to know: rows are k, columns are readings, and the two panels of a row share their axis. The oracle knows
+//! Rows are k, columns are readings, and the two panels of a row share their axis. The oracle knows
 //! every rating in advance and earns several times as much; it is given in the caption and not drawn where it would
 //! press all lines together.
 

@@ -1,6 +1,6 @@
 //! Figure 3: the distribution of the cosine similarities of feature vectors.
 //!
-//! The decision to know: bars are shares of all pairs, and the band of nearly orthogonal pairs is marked with its share
+//! Bars are shares of all pairs, and the band of nearly orthogonal pairs is marked with its share
 //! and with what random directions would give, without which the share says little.
 
 use super::{Figure, TITLES, both, data_line, generated_note};

@@ -1,6 +1,6 @@
 //! Figure 1: the estimated rewards of a deterministic and an arm-wise policy on clusters.
 //!
-//! The decision to know: both panels share one axis and one posterior, every arm is a dot, chosen arms are coloured,
+//! Both panels share one axis and one posterior, every arm is a dot, chosen arms are coloured,
 //! and under each cluster stands how many of its arms were chosen.
 
 use super::{Figure, TITLES, angle_of, both, centred, title_of};

@@ -1,6 +1,6 @@
 //! The seven figures, each drawn for a page and for a telephone, with a caption that gives its numbers.
 //!
-//! The decision to know: a figure is `None` where the results have no data for it, and the page says so.
+//! A figure is `None` where the results have no data for it, and the page says so.
 
 mod angles;
 mod average;

@@ -1,6 +1,6 @@
 //! Figure 6: measured regret against the bounds of Theorems 1 to 4.
 //!
-//! The decision to know: a panel per algorithm with four lines on a logarithmic axis: the mean, the worst trial, the
+//! A panel per algorithm with four lines on a logarithmic axis: the mean, the worst trial, the
 //! trivial bound that no algorithm can exceed, and the theorem's bound.
 
 use super::{Figure, TITLES, angle_of, both, title_of, trials, with_error};

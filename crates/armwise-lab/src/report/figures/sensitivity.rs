@@ -1,6 +1,6 @@
 //! Figure 7: mean cumulative reward over lambda and alpha or v.
 //!
-//! The decision to know: all maps of one problem share their colours, so algorithms can be compared across maps.
+//! All maps of one problem share their colours, so algorithms can be compared across maps.
 
 use super::{Figure, TITLES, angle_of, both, data_line, generated_note, symbol, title_of, trials};
 use crate::report::html::write;

@@ -1,6 +1,6 @@
 //! Figure 5: clusters touched in each round and the average reward, with rewards at once and in batches.
 //!
-//! The decision to know: each way of feedback is a row with the same two panels, so that cause (clusters touched) and
+//! Each way of feedback is a row with the same two panels, so that cause (clusters touched) and
 //! effect (reward) stand side by side.
 
 use super::{Figure, TITLES, angle_of, both, names_with_ties, series_of_curve, trials};

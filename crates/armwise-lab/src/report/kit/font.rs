@@ -1,6 +1,6 @@
 //! The font of the figures: Noto Sans, regular and bold, which travels with the program.
 //!
-//! The decision to know: Noto Sans is under the SIL Open Font License 1.1, which allows it to be bundled with any
+//! Noto Sans is under the SIL Open Font License 1.1, which allows it to be bundled with any
 //! software as long as its licence goes with it: `LICENSE-OFL` at the root of the repository. SVG files name the font and
 //! fall back to the reader's own; only PNG files are drawn from these outlines.
 

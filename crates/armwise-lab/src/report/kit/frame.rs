@@ -1,6 +1,6 @@
 //! A panel's frame: where values lie, and axes that say what they are.
 //!
-//! The decision to know: the vertical axis is named by a line of text above it, upright and never turned, and only
+//! The vertical axis is named by a line of text above it, upright and never turned, and only
 //! horizontal grid lines are drawn.
 
 use super::{Anchor, Ink, Paint, Scale, Scene, TITLE, TYPE, Text, Tick, text_width};

@@ -1,6 +1,6 @@
 //! A heat map with its values in the cells.
 //!
-//! The decision to know: the number is the datum and the colour its echo, so every cell is printed, and the best
+//! The number is the datum and the colour its echo, so every cell is printed, and the best
 //! cell is framed.
 
 use super::{Anchor, Ink, Paint, Scene, Shape, TITLE, TYPE, Text, heat_range, text_width};

@@ -1,6 +1,6 @@
 //! Colours by role, and how each algorithm looks: colour, dash and marker.
 //!
-//! The decision to know: an algorithm looks the same everywhere. The arm-wise algorithms are warm, solid, filled and
+//! An algorithm looks the same everywhere. The arm-wise algorithms are warm, solid, filled and
 //! bold; the others are cool, dashed and hollow; so the two groups part also without colour. The hues are those of
 //! Okabe and Ito for colour-blind readers, darkened on white and lightened on black until lines stand out 3:1.
 

@@ -1,6 +1,6 @@
 //! Labels that keep out of each other's way.
 //!
-//! The decision to know: labels in a column keep the order of what they name and are moved as little as possible in
+//! Labels in a column keep the order of what they name and are moved as little as possible in
 //! the sum of squares, which is isotonic regression and is solved exactly by pooling neighbours.
 
 /// New positions for labels that want to stand at `wanted`, at least `gap` apart, between `low` and `high`. Where there

@@ -1,6 +1,6 @@
 //! Lines with error bars or bands, and the name of each line at its end.
 //!
-//! The decision to know: there is no legend. A line is named where it ends, with a piece of the line itself before the
+//! There is no legend. A line is named where it ends, with a piece of the line itself before the
 //! name; names that would collide are moved apart and tied to their line by a hair line.
 
 use super::scene::At;

@@ -1,6 +1,6 @@
 //! A small chart kit: scales, axes, lines with direct labels, heat maps, drawn to a scene.
 //!
-//! The decision to know: a chart is drawn once, to a [`Scene`] of plain shapes and texts, and a scene is written in
+//! A chart is drawn once, to a [`Scene`] of plain shapes and texts, and a scene is written in
 //! two ways, as SVG and as PNG. So both always show the same, and text is measured with the font the PNG is set in,
 //! which travels with the program: a machine without fonts draws the same picture.
 

@@ -1,6 +1,6 @@
 //! Numbers as text: fixed decimals, thousands separated, a true minus sign.
 //!
-//! The decision to know: nothing is ever printed in a locale, so the same results give the same bytes everywhere.
+//! Nothing is ever printed in a locale, so the same results give the same bytes everywhere.
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
 

@@ -1,6 +1,6 @@
 //! A panel of lines with its axes and names, and panels set side by side.
 //!
-//! The decision to know: a figure is laid out for a given width, once for a page and once for a telephone, where
+//! A figure is laid out for a given width, once for a page and once for a telephone, where
 //! panels stand below each other instead of shrinking, so type is never smaller than it was set.
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]

@@ -1,6 +1,6 @@
 //! A scene as PNG on white, at twice its size.
 //!
-//! The decision to know: a rasteriser and a font reader, and no SVG interpreter: the scene is drawn directly, which
+//! A rasteriser and a font reader, and no SVG interpreter: the scene is drawn directly, which
 //! takes less than half the time to build. Drawing is on one thread with fixed arithmetic, so the bytes repeat.
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]

@@ -1,6 +1,6 @@
 //! Scales and ticks at round numbers.
 //!
-//! The decision to know: ticks step by 1, 2, 2.5 or 5 times a power of ten, and the axis ends where the data end plus a
+//! Ticks step by 1, 2, 2.5 or 5 times a power of ten, and the axis ends where the data end plus a
 //! margin, not at the next tick, so that no room is wasted.
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]

@@ -1,6 +1,6 @@
 //! What a chart is made of: shapes and texts with inks, in pixels from the top left.
 //!
-//! The decision to know: a scene knows nothing of data, and inks are roles (`Text`, `Grid`, an algorithm's colour),
+//! A scene knows nothing of data, and inks are roles (`Text`, `Grid`, an algorithm's colour),
 //! so that one scene serves light and dark.
 
 use super::Ink;

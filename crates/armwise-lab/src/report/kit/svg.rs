@@ -1,7 +1,7 @@
 //! A scene as SVG: inside a page, where colours are the page's variables and follow light and dark, or as a file of its
 //! own, with the colours for white.
 //!
-//! The decision to know: there are no ids, so any number of pictures can stand in one page, and text stays text, to be
+//! There are no ids, so any number of pictures can stand in one page, and text stays text, to be
 //! searched, copied and read aloud.
 
 use super::ink::hex;

@@ -1,6 +1,6 @@
 //! The page: the figures in the paper's order between what was run and what becomes of the paper's claims.
 //!
-//! The decision to know: plain HTML and CSS without scripts, everything inside the one file. Each figure is there
+//! Plain HTML and CSS without scripts, everything inside the one file. Each figure is there
 //! twice, for wide and for narrow screens, and the style sheet shows one of them.
 
 mod parameters;

@@ -1,6 +1,6 @@
 //! The parameters that were chosen for each algorithm.
 //!
-//! The decision to know: one table per problem with a column per setting of the problem, fresh protocol first, and one
+//! One table per problem with a column per setting of the problem, fresh protocol first, and one
 //! table for both where they chose the same; a parameter at an end of the grid is marked, since the best value may lie
 //! beyond.
 

@@ -1,6 +1,6 @@
 //! What was run, on what and how fast, and the command that runs it again.
 //!
-//! The decision to know: the command is made from the results, so it is the one that gives these numbers.
+//! The command is made from the results, so it is the one that gives these numbers.
 
 use crate::report::figures::{data_label, trials};
 use crate::report::html::{Cell, Table, write};

@@ -1,6 +1,6 @@
 //! Table I: the paper's cumulative rewards beside ours, for each k, under both readings and both protocols.
 //!
-//! The decision to know: the largest of the seven in a row is bold, as in the paper, and random choice and the oracle
+//! The largest of the seven in a row is bold, as in the paper, and random choice and the oracle
 //! stand at the end as the scale of what can be earned. Ratios come with their intervals in a table of their own.
 
 use crate::report::figures::{data_label, margin_of, title_of, trials, tuned, under};

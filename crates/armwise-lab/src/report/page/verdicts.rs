@@ -1,6 +1,6 @@
 //! What becomes of each claim of the paper.
 //!
-//! The decision to know: an outcome is a word and a sign, never a colour alone, and stands with the rule that gave it.
+//! An outcome is a word and a sign, never a colour alone, and stands with the rule that gave it.
 
 use crate::report::html::write;
 use crate::report::kit::escape;

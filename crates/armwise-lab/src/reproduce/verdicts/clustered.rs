@@ -1,6 +1,6 @@
 //! The claims about the artificial clusters and the theory.
 //!
-//! The decision to know: figure 2's claims are decided with tuned parameters; those about clusters touched and batched
+//! Figure 2's claims are decided with tuned parameters; those about clusters touched and batched
 //! feedback with figure 5's fixed ones. Both have arms in the order by-cluster and ties by-id, and say so.
 
 use super::{above, all, fresh, interval, pair, verdict};

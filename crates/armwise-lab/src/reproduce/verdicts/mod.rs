@@ -1,6 +1,6 @@
 //! What becomes of each claim of the paper, by rules that are stated beside the outcome.
 //!
-//! The decision to know: a comparison holds where the 95% confidence interval of the paired difference lies on the
+//! A comparison holds where the 95% confidence interval of the paired difference lies on the
 //! claimed side, does not hold where it lies on the other side, and is not decided where it covers both. A claim
 //! about several comparisons holds if all do and fails if any one fails. Only `fresh` numbers are used.
 

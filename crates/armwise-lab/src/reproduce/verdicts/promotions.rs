@@ -1,6 +1,6 @@
 //! The claims about sending promotions.
 //!
-//! The decision to know: on generated ratings every verdict is marked so, since it says nothing about the paper's
+//! On generated ratings every verdict is marked so, since it says nothing about the paper's
 //! numbers on MovieLens.
 
 use super::{above, all, below, fresh, interval, pair, verdict};

@@ -1,6 +1,6 @@
 //! What one row does at given prices: which blocks it takes, and the cheapest way to change its mind.
 //!
-//! The decision to know: "nobody" is node M with price 0, so leaving a block, entering one and changing blocks are
+//! "nobody" is node M with price 0, so leaving a block, entering one and changing blocks are
 //! all moves between two nodes.
 
 use super::offers::Row;

@@ -1,6 +1,6 @@
 //! Which pairs can matter at all: prices from a sample, then one scan of the scores.
 //!
-//! The decision to know: the sample only saves work. A pair is left out if its score is below the floor of its
+//! The sample only saves work. A pair is left out if its score is below the floor of its
 //! block, and the solver accepts the result only where its final prices are at or above the floors, so that every
 //! pair left out is proven to be out; otherwise the floors are lowered and the scan is repeated.
 

@@ -1,6 +1,6 @@
 //! Exact filling of the quotas by successive shortest paths on a graph of M + 1 nodes: the blocks and "nobody".
 //!
-//! The decision to know: the graph never has a node for a row. An arc from u to v is the cheapest row that can
+//! The graph never has a node for a row. An arc from u to v is the cheapest row that can
 //! move from u to v, found on a heap per ordered pair of nodes whose stale entries are dropped when they surface.
 //! Rows with the same scores move together as one class, so exact ties cost no more than other rows.
 //! Rows and slots are always at their best for the current prices; what is not yet right is that some blocks have

@@ -1,6 +1,6 @@
 //! Scores as integers, so that optimality is an equation and not a tolerance.
 //!
-//! The decision to know: scores are first brought below 1 by one power of two (that of the largest finite |score|)
+//! Scores are first brought below 1 by one power of two (that of the largest finite |score|)
 //! and then mapped to 128-bit integers. The grid has about 117 - 2 log2(4 M) bits below the largest score for M
 //! blocks; an f64 has 53, so for M <= 100 the map is exact for every score above 2^-45 of the largest, and smaller
 //! ones are cut to the grid, at 2^-98 of the largest or finer.

@@ -1,6 +1,6 @@
 //! Why quotas cannot be met, in numbers that can be recounted: a Hall set.
 //!
-//! The decision to know: the set is read off the best filling there is. Start from the blocks that are short and
+//! The set is read off the best filling there is. Start from the blocks that are short and
 //! add every block that could give up a row to one of them; no row outside can then help, so the rows eligible for
 //! these blocks fill exactly the places that are filled, which are too few. The set is the same for every best
 //! filling, because it is the smallest cut on the side of the quotas.

@@ -1,6 +1,6 @@
 //! Customers and promotions: a quota for each promotion, a limit for each customer.
 //!
-//! The decision to know: everything follows from prices, one per promotion. At given prices every customer takes
+//! Everything follows from prices, one per promotion. At given prices every customer takes
 //! what is best for it; at the right prices this fills the quotas, and then no other super arm is better. The files
 //! are the steps: [`filter`] leaves out pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`]
 //! mends the rest exactly on an integer [`grid`], [`solve`] proves it, [`ties`] picks one optimum among equals, and

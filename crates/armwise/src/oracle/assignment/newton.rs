@@ -1,6 +1,6 @@
 //! Prices at which rows, left to choose for themselves, nearly fill the quotas.
 //!
-//! The decision to know: demand is a step function of the prices, so its slope is counted from the rows whose
+//! Demand is a step function of the prices, so its slope is counted from the rows whose
 //! cheapest move costs less than a bandwidth, and the bandwidth follows the imbalance. Nothing here needs to be
 //! exact: the solver repairs what is left, and it proves the result.
 

@@ -1,6 +1,6 @@
 //! Rows with the pairs of theirs that can matter: those whose score reaches the floor of the block.
 //!
-//! The decision to know: a row is a short list, not M numbers. At prices at or above the floors a pair below its
+//! A row is a short list, not M numbers. At prices at or above the floors a pair below its
 //! floor is as good as forbidden, so everything after the scan costs by the pairs that are left, and forbidden
 //! pairs cost nothing.
 

@@ -1,6 +1,6 @@
 //! How many customers each promotion gets, as data.
 //!
-//! The decision to know: a plain number means exactly that many, a table gives a range, and one quota may stand for
+//! A plain number means exactly that many, a table gives a range, and one quota may stand for
 //! all promotions, so the common cases are as short in TOML as in words.
 
 use crate::Error;

@@ -1,6 +1,6 @@
 //! Promotions that do not compete: where a customer may be in all of them, each takes its own best customers.
 //!
-//! The decision to know: no prices and no grid are needed, so scores are compared as they are. One pass over the
+//! No prices and no grid are needed, so scores are compared as they are. One pass over the
 //! scores with a buffer for each block, as in [`TopK`](crate::TopK); one place more than the quota is kept, since the
 //! first row left out says what one more unit would be worth.
 

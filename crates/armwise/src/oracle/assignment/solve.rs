@@ -1,6 +1,6 @@
 //! The exact optimum on the kept rows, with prices that prove it.
 //!
-//! The decision to know: most rows are far from changing their minds, so the shortest-path solver sees only those
+//! Most rows are far from changing their minds, so the shortest-path solver sees only those
 //! near a tie. At the end every other row is checked against the final prices; the rows that would rather move, or
 //! might be tied, join the solver and it continues. So the check is the certificate: where it passes, every row
 //! and every slot is at its best for one vector of prices, which is to say that primal equals dual.

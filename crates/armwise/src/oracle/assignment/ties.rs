@@ -1,6 +1,6 @@
 //! The one optimum among equals.
 //!
-//! The decision to know: of two super arms with the same value, the better one is that which has the first arm, in
+//! Of two super arms with the same value, the better one is that which has the first arm, in
 //! the tie order of [`Scores`], that only one of them has. This is a total order on super arms that knows nothing
 //! of rows or of the solver, so the answer is unique; for one block it is the tie rule of top-k.
 //!

@@ -1,6 +1,6 @@
 //! Super arms straight from the prices: the choice they make, and the greedy one that fits.
 //!
-//! The decision to know: arms worth just their price may be very many, where arms come in clusters, and then the
+//! Arms worth just their price may be very many, where arms come in clusters, and then the
 //! prices alone do not say how many of them to take. As many as there are places are taken, next to each other in the
 //! order of costs, such that they come closest to what is left of the budget.
 

@@ -1,6 +1,6 @@
 //! Sums that do not depend on the order of their terms.
 //!
-//! The decision to know: values become whole units of 2^-80 of the largest one. A value of 53 bits down to 2^-27 of
+//! Values become whole units of 2^-80 of the largest one. A value of 53 bits down to 2^-27 of
 //! the largest is exact; smaller ones are cut, once and always alike.
 
 /// Whole units of a power of two.

@@ -1,6 +1,6 @@
 //! What the prices leave undecided: rows with another choice that loses little against the best one.
 //!
-//! The decision to know: a super arm is the priced choice with some rows flipped, and what it is short of the bound
+//! A super arm is the priced choice with some rows flipped, and what it is short of the bound
 //! is the sum of the flips' losses plus price times unused limit. All that is needed is the flips of small loss; and
 //! of equal rows, only as many as can be flipped within the gap.
 

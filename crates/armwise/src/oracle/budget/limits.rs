@@ -1,6 +1,6 @@
 //! Budgets as data: a number, or `"none"` where there is no limit.
 //!
-//! The decision to know: infinity means no limit in Rust, but JSON has no infinity and TOML no null, so it is written
+//! Infinity means no limit in Rust, but JSON has no infinity and TOML no null, so it is written
 //! as `"none"` in both. Read are also `null`, where a format has it, and TOML's `inf`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

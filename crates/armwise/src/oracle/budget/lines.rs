@@ -1,6 +1,6 @@
 //! Equal rows in large numbers that lose nothing by being flipped.
 //!
-//! The decision to know: where arms come in clusters, the prices leave one or two clusters undecided as a whole, and
+//! Where arms come in clusters, the prices leave one or two clusters undecided as a whole, and
 //! how many of their rows to flip follows from what the other flips leave of the budget and of the places: one or two
 //! whole numbers, found by division. So the search never counts through a cluster.
 

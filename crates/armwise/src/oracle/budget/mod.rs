@@ -1,6 +1,6 @@
 //! A cost per arm, and budgets that the chosen arms must not exceed.
 //!
-//! The decision to know: [`prices`] first, improved by [`newton`] steps where there are several, then a [`search`] over
+//! [`prices`] first, improved by [`newton`] steps where there are several, then a [`search`] over
 //! the few arms that they leave undecided. The prices bound what any super arm can reach, so the search knows when it
 //! is done and, where it must stop early, how much is missing at most. Many equal arms are counted along [`lines`].
 

@@ -1,6 +1,6 @@
 //! Newton steps on the prices of several budgets.
 //!
-//! The decision to know: the bound is a convex function of the prices whose slope is what the priced choice leaves of
+//! The bound is a convex function of the prices whose slope is what the priced choice leaves of
 //! the limits. It has no curvature, but from afar it looks smooth: a row whose second best choice is within h of the
 //! best turns over somewhere within h, which bends the bound by d d' / 2h, where d is what the turn changes. A step is
 //! taken only if it lowers the bound.

@@ -1,6 +1,6 @@
 //! Prices of the limits: the point where what arms are worth beyond their price just uses the limits up.
 //!
-//! The decision to know: for one budget the use falls as its price rises, so bisection finds the price, and the price
+//! For one budget the use falls as its price rises, so bisection finds the price, and the price
 //! of a place among the k is the score beyond price of the first arm left out. Arms whose fate is the same over the
 //! whole bracket leave the scan. Several budgets are priced in turn, on a sample, and then improved together. Use is summed in whole units, so the prices do
 //! not depend on the order of the arms.

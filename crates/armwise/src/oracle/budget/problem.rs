@@ -1,6 +1,6 @@
 //! The arms worth choosing and the limits on them.
 //!
-//! The decision to know: an arm uses at most two limits, the total and its block's, both by its cost; everything else
+//! An arm uses at most two limits, the total and its block's, both by its cost; everything else
 //! (how many arms, how many of a row) is a count.
 
 use super::Budget;

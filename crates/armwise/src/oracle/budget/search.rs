@@ -1,6 +1,6 @@
 //! The exact search over flips, for one budget.
 //!
-//! The decision to know: states that use no less and are worth no more than another are dropped (dynamic programming
+//! States that use no less and are worth no more than another are dropped (dynamic programming
 //! by dominance). It looks only at sums of losses up to `gap`, and counts its work, so the answer never depends on a
 //! clock.
 

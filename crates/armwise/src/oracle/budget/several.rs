@@ -1,6 +1,6 @@
 //! The search over flips, for several budgets at once.
 //!
-//! The decision to know: sums of flips within a gap are tried depth first, which is exact but ends early in large
+//! Sums of flips within a gap are tried depth first, which is exact but ends early in large
 //! rounds. There, a local search flips one or two rows at a time while that brings the super arm closer to the bound.
 
 use super::items::Item;

@@ -1,6 +1,6 @@
 //! Which rows of a part can matter.
 //!
-//! The decision to know: with at most k arms, an arm matters only if fewer than k rows hold an arm that costs no
+//! With at most k arms, an arm matters only if fewer than k rows hold an arm that costs no
 //! more and is better (the k-skyband): else one of those rows is free of chosen arms, and changing over gains. Equal
 //! arms are told apart by the tie rule, so ties do not swell the band.
 

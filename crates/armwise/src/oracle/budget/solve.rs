@@ -1,6 +1,6 @@
 //! From prices to a super arm.
 //!
-//! The decision to know: the search is repeated with a gap that doubles, from far below what the greedy answer
+//! The search is repeated with a gap that doubles, from far below what the greedy answer
 //! leaves open. Most rounds end at a small gap, where only a handful of arms is undecided; an answer is optimal
 //! as soon as it is no further below the bound than the gap that was searched.
 

@@ -1,6 +1,6 @@
 //! Arbitrary linear rows over arms, by a general mixed-integer solver.
 //!
-//! The decision to know: this is the slow way out for constraints that no other oracle covers, so the solver is
+//! This is the slow way out for constraints that no other oracle covers, so the solver is
 //! taken from a crate (good_lp with microlp; HiGHS with the feature `linear-highs`) and sits behind the cargo
 //! feature `linear`. The constraint itself always parses.
 

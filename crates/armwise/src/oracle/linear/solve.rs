@@ -1,6 +1,6 @@
 //! The linear rows handed to the solver.
 //!
-//! The decision to know: the solver is a stranger. It runs on its own thread, sees a scaled copy of the problem, and
+//! The solver is a stranger. It runs on its own thread, sees a scaled copy of the problem, and
 //! its answer is checked against the rows before anyone sees it. Its time limit is the only clock in the library.
 
 use super::{Linear, Written};

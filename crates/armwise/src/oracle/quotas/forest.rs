@@ -1,6 +1,6 @@
 //! The groups as a tree under the total, with the best arms of each class.
 //!
-//! The decision to know: whether groups are nested is decided on the arms at hand, by one rule: sort the groups of
+//! Whether groups are nested is decided on the arms at hand, by one rule: sort the groups of
 //! every class by falling size; each group must then follow the same group in every class that has it.
 
 use super::sort::Sorter;

@@ -1,6 +1,6 @@
 //! The greedy up the tree of groups, and the prices of its limits.
 //!
-//! The decision to know: every group hands its parent two lists, the arms that minima demand and the further arms
+//! Every group hands its parent two lists, the arms that minima demand and the further arms
 //! by rank; the best n arms of the group are the first list and the head of the second, for every n it allows.
 
 use super::forest::Forest;

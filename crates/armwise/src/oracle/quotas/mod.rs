@@ -1,6 +1,6 @@
 //! Least and most numbers of arms per group, for groups that are nested or disjoint.
 //!
-//! The decision to know: a group is a condition on a column ("region = 3"), so the constraint is data that does not
+//! A group is a condition on a column ("region = 3"), so the constraint is data that does not
 //! grow with the arms and means the same on a part of them. Solved in one pass over the scores that keeps the best
 //! arms of each combination of groups, and a merge up the tree of groups.
 

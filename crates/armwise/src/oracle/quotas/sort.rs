@@ -1,6 +1,6 @@
 //! Sorts arms into classes: the arms that are in exactly the same groups.
 //!
-//! The decision to know: the class of an arm is found from its columns by small tables that grow as new values are
+//! The class of an arm is found from its columns by small tables that grow as new values are
 //! met, so nothing is stored per arm.
 
 use super::{Limits, Quotas};
