@@ -16,51 +16,29 @@
 //! | [`ArmWiseTs`] | Algorithm 2, double box | `policy/arm_wise_ts.rs` |
 //! | [`Random`] | the baseline | `policy/random.rs` |
 
-mod adjust;
-mod arms;
-mod catalogue;
-mod choosing;
-mod decision;
+mod choose;
 mod error;
-mod id;
+mod input;
 mod kernel;
-mod learner;
-mod ledger;
-mod look;
 mod model;
-mod normal;
 pub mod oracle;
 mod policy;
-mod posterior;
-mod priced;
-mod rough;
-mod round;
-mod row;
-mod saved;
-mod scan;
-mod scoring;
-mod sift;
-mod span;
-mod tasks;
+mod prune;
+mod random;
+mod score;
 pub mod theory;
 
-pub use arms::{Arms, Column, Features};
-pub use catalogue::Catalogue;
-pub use choosing::Choosing;
-pub use decision::{ChosenArm, Decision, Reward};
-pub use error::Error;
-pub use id::{Names, id_of};
-pub use learner::Learner;
-pub use look::{Look, Panels};
-pub use model::{Block, Model, Observation};
+pub use choose::{Choosing, ChosenArm, Decision, Learner, Reward};
+pub use error::{Error, Infeasible};
+pub use input::{Arms, Column, Features, Names, Row, id_of};
+pub use model::{Block, Model, Observation, Posterior};
 pub use oracle::{
-    Assignment, Budget, Constraint, Explicit, Infeasible, Linear, Missing, Needs, OnInfeasible, Oracle, Pick, Price,
-    Quality, Quota, Quotas, Scores, Selection, Ties, TopK,
+    Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Quality,
+    Quota, Quotas, Scores, Selection, Ties, TopK,
 };
 pub use policy::{
     Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,
     RoundWiseTs, Schedule, Theory,
 };
-pub use posterior::Posterior;
-pub use round::{Draws, Round, Stream};
-pub use row::Row;
+pub use prune::{Catalogue, Look, Panels};
+pub use random::{Draws, Round, Stream};

@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
 mod means;
+mod order;
 mod packed;
 mod philox;
 mod reach;
@@ -21,7 +22,8 @@ mod vector;
 mod x86;
 
 pub(crate) use means::Directions;
-pub(crate) use packed::Packed;
+pub(crate) use order::{ordered, unordered};
+pub(crate) use packed::{Packed, triangle};
 pub(crate) use philox::FACTORS;
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};

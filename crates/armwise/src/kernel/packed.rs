@@ -4,7 +4,10 @@
 //! a block stores its columns one after the other, and of the triangle at its end only what is there. The direction
 //! is the last row of the last block.
 
-use crate::model::triangle;
+/// The number of elements in the lower triangle of a d x d matrix.
+pub(crate) const fn triangle(d: usize) -> usize {
+    d * (d + 1) / 2
+}
 
 /// A direction, perhaps with a triangular W, in f32 or f64.
 #[derive(Debug, Clone)]

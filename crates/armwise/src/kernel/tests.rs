@@ -1,7 +1,7 @@
 //! Every path against one arm at a time, to the bit; and one arm at a time against plain sums.
 
 use super::*;
-use crate::{Round, Stream, model::triangle};
+use crate::{Round, Stream};
 
 /// Numbers of both signs and of several magnitudes.
 fn numbers(seed: u64, count: usize) -> Vec<f64> {

@@ -8,19 +8,18 @@ mod assignment;
 mod budget;
 mod columns;
 mod explicit;
-mod infeasible;
 mod linear;
 mod quotas;
 mod scores;
 mod top_k;
 
+pub use crate::error::Infeasible;
 pub(crate) use assignment::Promising;
 #[cfg(test)]
 pub(crate) use assignment::looked_at;
 pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
 pub use budget::Budget;
 pub use explicit::{Explicit, Member};
-pub use infeasible::Infeasible;
 pub use linear::{Linear, LinearRow, Term};
 pub use quotas::{Group, OneOrMany, Quotas};
 pub use scores::{Scores, Ties};

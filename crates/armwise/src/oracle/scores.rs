@@ -4,7 +4,7 @@
 //! the row number or of what a sort did.
 
 use super::Pick;
-use crate::{Arms, Error, Round, Stream, round::Draws};
+use crate::{Arms, Draws, Error, Round, Stream};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 

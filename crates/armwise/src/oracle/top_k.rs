@@ -8,7 +8,7 @@ use crate::{
     Error,
     error::check,
     kernel::{EIGHT, Kernel},
-    scan::{ordered, unordered},
+    kernel::{ordered, unordered},
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;

@@ -5,7 +5,7 @@
 //! law of the paper's d per arm.
 
 use super::{Bonus, Context, Draw, Policy, Schedule, Theory, one};
-use crate::{Error, error::positive, normal::LARGEST};
+use crate::{Error, error::positive, random::LARGEST};
 use serde::{Deserialize, Serialize};
 
 /// Thompson sampling that draws one parameter per arm.

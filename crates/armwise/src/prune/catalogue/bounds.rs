@@ -1,11 +1,11 @@
 //! Upper bounds of scores from what earlier rounds left behind.
 //!
 //! A bound holds for the score as the f64 path computes it, rounding included; the derivations are in
-//! [`span`](crate::span) and [`seen`](super::seen) for widths and in [`rough`](crate::rough) for products.
+//! [`span`](crate::model::Widths) and [`seen`](super::seen) for widths and in [`rough`](crate::prune::bound) for products.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-use crate::rough::{Band, NORM};
+use crate::prune::bound::{Band, NORM};
 
 /// An f32 that is no smaller: the first term covers the rounding of a number of ordinary size, the second that of a tiny
 /// one.

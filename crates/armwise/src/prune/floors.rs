@@ -1,14 +1,14 @@
 //! Leaving out rows that do not reach given floors, before they are scored in f64.
 //!
-//! The first look is in f32 with the intervals of [`rough`](crate::rough), so a row is left out
+//! The first look is in f32 with the intervals of [`rough`](crate::prune::bound), so a row is left out
 //! only where its f64 scores are certain to be below the floors; a few rows that miss a floor by less than the
 //! interval may stay.
 
 use crate::{
     Arms, Error, Learner, Policy, Round,
-    rough::{Room, Rough},
-    scan::glance,
-    scoring::{Scorer, rows_per_task},
+    prune::best::glance,
+    prune::bound::{Room, Rough},
+    score::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -3,7 +3,9 @@
 //! An error is always raised before anything changes, so after an error the model is what
 //! it was.
 
-use crate::oracle::Infeasible;
+mod infeasible;
+
+pub use infeasible::Infeasible;
 
 /// What went wrong, where, and with which value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -6,11 +6,12 @@
 
 use crate::{
     Arms,
-    catalogue::{Memory, Part, rounded_up},
+    kernel::{ordered, unordered},
     policy::Times,
-    rough::{Room, Rough},
-    scoring::{Scorer, rows_per_task},
-    tasks::share,
+    prune::bound::{Room, Rough},
+    prune::catalogue::{Memory, Part, rounded_up},
+    score::share,
+    score::{Scorer, rows_per_task},
 };
 use std::{
     cmp::Ordering,
@@ -21,7 +22,7 @@ use std::{
 const WORTHWHILE: usize = 1 << 22;
 /// Once more than one arm in so many is kept, all are scored in f64.
 pub(crate) const FEW: usize = 10;
-/// With so many arms to a feature, the proof of the [span](crate::span) costs less than it saves.
+/// With so many arms to a feature, the proof of the [span](crate::model::Widths) costs less than it saves.
 const ARMS_TO_A_FEATURE: usize = 32;
 
 /// The rows that can be among the k best arms, ascending; `None` if it is better, or needed, to score all of them.
@@ -193,16 +194,6 @@ impl Kept {
     }
 }
 
-/// Bits that are ordered as the numbers are.
-pub(crate) fn ordered(x: f64) -> u64 {
-    let bits = x.to_bits();
-    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
-}
-
-pub(crate) fn unordered(bits: u64) -> f64 {
-    f64::from_bits(if bits >> 63 == 1 { bits & !(1 << 63) } else { !bits })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,12 +222,5 @@ mod tests {
                 assert!(fits, "{rows:?} rows for d = {d}, alpha {alpha}");
             }
         }
-    }
-
-    #[test]
-    fn ordered_bits_keep_the_order_and_the_number() {
-        let numbers = [f64::NEG_INFINITY, -1e300, -1.0, -1e-300, -0.0, 0.0, 1e-300, 1.0, 1e300, f64::INFINITY];
-        assert!(numbers.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
-        assert!(numbers.iter().all(|x| unordered(ordered(*x)).to_bits() == x.to_bits()));
     }
 }

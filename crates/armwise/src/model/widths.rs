@@ -11,7 +11,7 @@
 //! product, at most (2d + 8) 2^-53 |W|_F |x|, where |x| <= |L|_F width and |L|_F^2 = tr V. Both together are below
 //! eta = 16 (d + 2) 2^-53 tr V |W|_F^2 relatively.
 
-use crate::{Posterior, model::triangle, posterior::cholesky};
+use crate::{Posterior, kernel::triangle, model::cholesky};
 
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 /// How far beyond the estimate a bound is tried, the tightest first.
@@ -21,7 +21,7 @@ const STEPS: usize = 10;
 
 /// What is known of the widths of all arms.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
+pub(crate) struct Widths {
     /// tr V.
     pub(crate) trace: f64,
     /// |W|_F^2 = tr V^-1.
@@ -34,7 +34,7 @@ pub(crate) struct Span {
     pub(crate) most: f64,
 }
 
-impl Span {
+impl Widths {
     pub(crate) fn new(posterior: &Posterior) -> Self {
         let (d, v, w) = (posterior.dim(), posterior.v(), posterior.factor());
         let trace: f64 = (0..d).map(|i| v[triangle(i + 1) - 1]).sum();
@@ -121,17 +121,17 @@ mod tests {
 
     /// Where widths come out as 0, no bound from below may say otherwise.
     #[test]
-    fn numbers_beyond_the_range_of_squares_have_no_span() {
+    fn numbers_beyond_the_range_of_squares_have_no_range() {
         for ridge in [1e300, 1e-300] {
             let posterior = Model::new(16, 1).and_then(|model| model.posterior(0, ridge)).expect("factors");
-            assert!(Span::new(&posterior).eta.is_infinite(), "{ridge:e}");
+            assert!(Widths::new(&posterior).eta.is_infinite(), "{ridge:e}");
         }
     }
 
     /// Against widths of many arms: none is outside, and on ordinary features the bounds are within a tenth of what the
     /// eigenvalues allow.
     #[test]
-    fn widths_are_within_the_span() {
+    fn widths_are_within_their_range() {
         for (d, decay, rows) in
             [(1, 1.0, 5), (3, 1.0, 40), (20, 1.0, 400), (20, 0.5, 400), (64, 0.9, 30), (64, 1.0, 900)]
         {
@@ -143,12 +143,12 @@ mod tests {
                 model.observe(&Observation { t: 1, block: 0, x: &x, reward: 0.0 }).expect("finite");
             }
             let posterior = model.posterior(0, 0.5).expect("factors");
-            let span = Span::new(&posterior);
+            let range = Widths::new(&posterior);
             let ratio = |x: &[f64]| posterior.width(x) / x.iter().map(|x| x * x).sum::<f64>().sqrt();
-            let within = |x: &[f64]| (span.least..=span.most).contains(&ratio(x));
+            let within = |x: &[f64]| (range.least..=range.most).contains(&ratio(x));
             for row in 0..500 {
                 let x: Vec<f64> = (0..d as u64).map(|column| draws.normal(1 << 40 | row << 8 | column)).collect();
-                assert!(within(&x), "{} of {span:?} for d = {d}", ratio(&x));
+                assert!(within(&x), "{} of {range:?} for d = {d}", ratio(&x));
             }
             // Power iteration with many steps finds the extremes themselves.
             let extreme = |times: &dyn Fn(&[f64], &mut [f64])| {
@@ -164,10 +164,10 @@ mod tests {
             };
             let narrow = extreme(&|x, y| symmetric(posterior.v(), x, y));
             let wide = extreme(&|x, y| precision(posterior.factor(), x, y));
-            assert!(within(&narrow) && within(&wide), "{} and {} of {span:?}", ratio(&narrow), ratio(&wide));
+            assert!(within(&narrow) && within(&wide), "{} and {} of {range:?}", ratio(&narrow), ratio(&wide));
             assert!(
-                span.least > 0.87 * ratio(&narrow) && span.most < 1.15 * ratio(&wide),
-                "{span:?} is loose, d = {d}"
+                range.least > 0.87 * ratio(&narrow) && range.most < 1.15 * ratio(&wide),
+                "{range:?} is loose, d = {d}"
             );
         }
     }

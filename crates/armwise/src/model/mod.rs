@@ -4,7 +4,14 @@
 //! addition, the prior is counted once, it is never forgotten, and a sweep over lambda reuses the data. Every
 //! element of the sums is added to in the order of the observations, so a batch gives the bits of one at a time.
 
-use crate::{Error, Posterior, error::check};
+mod posterior;
+mod widths;
+
+pub use posterior::Posterior;
+pub(crate) use posterior::cholesky;
+pub(crate) use widths::{UNIT, Widths};
+
+use crate::{Error, error::check, kernel::triangle};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -79,11 +86,6 @@ pub struct Model {
     /// The newest round seen, to which the sums are discounted.
     t: u64,
     blocks: Vec<Block>,
-}
-
-/// The number of elements in the lower triangle of a d x d matrix.
-pub(crate) const fn triangle(d: usize) -> usize {
-    d * (d + 1) / 2
 }
 
 impl Model {

@@ -4,8 +4,7 @@
 //! have doubled they are thinned again, so memory stays with the candidates and the answer is that of the whole.
 
 use crate::{
-    Arms, Column, Decision, Error, Names, Oracle, Policy, Posterior, Round, Scores, Ties, learner::decide,
-    scoring::Scorer,
+    Arms, Column, Decision, Error, Names, Oracle, Policy, Posterior, Round, Scores, Ties, choose::decide, score::Scorer,
 };
 use std::{ops::Range, sync::Arc};
 

@@ -16,7 +16,7 @@
 //!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0, "features": <XXH64 of the f64 bits>}]}]} } }
 //! ```
 
-use crate::{Error, Learner, Model, Policy, Round, Ties, ledger::Ledger};
+use crate::{Error, Learner, Model, Policy, Round, Ties, choose::ledger::Ledger};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{hash::Hasher, io};
 use twox_hash::XxHash64;

@@ -1,7 +1,7 @@
 //! Intervals that are certain to hold the scores: from a look in f32, or from the means alone.
 //!
 //! A look at the means costs d operations to an arm in place of d^2. The width is then known only as
-//! far as its [span](crate::span), which is enough to leave out most arms where the spectrum of V is not too wide beside
+//! far as its [span](crate::model::Widths), which is enough to leave out most arms where the spectrum of V is not too wide beside
 //! what the means differ by. Both looks give intervals around the score as the f64 path computes it, rounding
 //! included, so whatever is left out by them would be left out by the scores in f64.
 //!
@@ -30,7 +30,7 @@ use crate::{
     Arms, Features,
     kernel::{Directions, Packed, Products},
     policy::Times,
-    scoring::Scorer,
+    score::Scorer,
 };
 
 /// A norm found in f32 is at most half a percent off, for any dimension that has a band.
@@ -74,7 +74,7 @@ impl<'a, 'p> Rough<'a, 'p> {
         let bands = scorer.blocks.iter().map(|block| Band::new(&block.direction, None)).collect::<Option<_>>()?;
         let directions: Vec<&[f64]> = scorer.blocks.iter().map(|block| &block.direction[..]).collect();
         let directions = scorer.kernel.directions(&directions)?;
-        let spans = scorer.blocks.iter().map(|block| block.posterior.span());
+        let spans = scorer.blocks.iter().map(|block| block.posterior.widths());
         let spans = spans.map(|span| (span.eta < 0.01).then_some((span.least, span.most))).collect::<Option<_>>()?;
         Some(Self { scorer, look: Look::Means(directions, spans), bands })
     }

@@ -14,12 +14,12 @@ pub(crate) use seen::{Memory, Part};
 
 use crate::{
     Arms, Error, Features, Names,
-    arms::Stored,
+    input::Stored,
     kernel::Kernel,
     model::check_features,
     policy::Times,
-    scan::{FEW, shortlist, shortlist_from},
-    scoring::{Scorer, rows_per_task},
+    prune::best::{FEW, shortlist, shortlist_from},
+    score::{Scorer, rows_per_task},
 };
 use coarse::Coarse;
 use seen::Seen;
@@ -101,7 +101,7 @@ impl Catalogue {
         arms.of_catalogue(self)
     }
 
-    /// As [`shortlist`](crate::scan::shortlist), with what was seen in earlier rounds.
+    /// As [`shortlist`](crate::prune::best::shortlist), with what was seen in earlier rounds.
     pub(crate) fn shortlist(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
         let [block] = &scorer.blocks[..] else {
             return shortlist(scorer, arms, k);
@@ -117,7 +117,7 @@ impl Catalogue {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
         let seen = seen.and_then(|seen| seen.grown(block.posterior));
         let mut seen = seen.unwrap_or_else(|| Seen::new(block.posterior, parts()));
-        let fine = block.posterior.span().eta < 0.01;
+        let fine = block.posterior.widths().eta < 0.01;
         let mut rows = if fine { self.lazy(scorer, arms, k, &mut seen) } else { None };
         if rows.is_none() {
             seen = Seen::new(block.posterior, seen.memory);

@@ -7,9 +7,8 @@
 use crate::{
     Draws, Error,
     error::positive,
-    kernel,
-    model::{Block, triangle},
-    span::Span,
+    kernel::{self, triangle},
+    model::{Block, Widths},
 };
 use faer::{
     Mat, Par, Spec,
@@ -33,12 +32,12 @@ pub struct Posterior {
     v: Vec<f64>,
     log_det: f64,
     count: u64,
-    span: Found,
+    widths: Found,
 }
 
-/// The span, found when it is first asked for; it follows from the rest, so it is not compared.
+/// The range of widths, found when it is first asked for; it follows from the rest, so it is not compared.
 #[derive(Debug, Clone, Default)]
-struct Found(OnceLock<Span>);
+struct Found(OnceLock<Widths>);
 
 impl PartialEq for Found {
     fn eq(&self, _: &Self) -> bool {
@@ -74,7 +73,7 @@ impl Posterior {
             v,
             log_det,
             count: block.count,
-            span: Found::default(),
+            widths: Found::default(),
         })
     }
 
@@ -115,8 +114,8 @@ impl Posterior {
     }
 
     /// What is known of the widths of all arms.
-    pub(crate) fn span(&self) -> &Span {
-        self.span.0.get_or_init(|| Span::new(self))
+    pub(crate) fn widths(&self) -> &Widths {
+        self.widths.0.get_or_init(|| Widths::new(self))
     }
 
     /// The estimated reward theta_hat' x.

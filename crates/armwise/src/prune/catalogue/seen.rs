@@ -8,9 +8,9 @@
 
 use crate::{
     Posterior,
-    model::triangle,
-    posterior::cholesky,
-    span::{Span, UNIT},
+    kernel::triangle,
+    model::cholesky,
+    model::{UNIT, Widths},
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) struct Part {
     /// Upper bounds of the widths.
     pub(crate) widths: Vec<f32>,
-    /// direction . x, within [`Band::coarse`](crate::rough::Band::coarse).
+    /// direction . x, within [`Band::coarse`](crate::prune::bound::Band::coarse).
     pub(crate) dots: Vec<f32>,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
 pub(super) struct Seen {
     /// V as it was in the last round, with tr V and tr V^-1.
     v: Vec<f64>,
-    span: Span,
+    widths_range: Widths,
     /// The direction that `memory.dots` are products with.
     pub(super) direction: Vec<f64>,
     pub(super) memory: Memory,
@@ -57,22 +57,22 @@ pub(super) struct Seen {
 impl Seen {
     /// Nothing yet, or widths of this very posterior.
     pub(super) fn new(posterior: &Posterior, memory: Memory) -> Self {
-        let (v, span) = (posterior.v().to_vec(), *posterior.span());
-        Self { v, span, direction: Vec::new(), memory, slack: 1.0 + 2.0 * span.eta, uppers: Vec::new() }
+        let (v, widths_range) = (posterior.v().to_vec(), *posterior.widths());
+        Self { v, widths_range, direction: Vec::new(), memory, slack: 1.0 + 2.0 * widths_range.eta, uppers: Vec::new() }
     }
 
     /// What is left of it for a posterior: bounds that hold for today's widths, if they are of any use.
     pub(super) fn grown(self, posterior: &Posterior) -> Option<Self> {
         /// A V that shrank by more is another model.
         const LEAST: f64 = 0.5;
-        let (v, d, span) = (posterior.v(), posterior.dim(), *posterior.span());
+        let (v, d, widths_range) = (posterior.v(), posterior.dim(), *posterior.widths());
         if v == self.v {
             return Some(self);
         }
         if self.v.len() != v.len() {
             return None;
         }
-        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (span.trace + c * self.span.trace);
+        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (widths_range.trace + c * self.widths_range.trace);
         let holds = |c: f64| {
             let shift = |i, j| if i == j { delta(c) } else { 0.0 };
             cholesky(d, |i, j| v[triangle(i) + j] - c * self.v[triangle(i) + j] + shift(i, j)).is_ok()
@@ -88,9 +88,9 @@ impl Seen {
             }
             *(if holds(middle) { &mut c } else { &mut above }) = middle;
         }
-        let least = c - 2.0 * delta(c) * self.span.inverse_trace;
+        let least = c - 2.0 * delta(c) * self.widths_range.inverse_trace;
         let slack = self.slack / least.sqrt() * (1.0 + 1e-9);
-        (least > 0.9 * c).then(|| Self { slack, v: v.to_vec(), span, ..self })
+        (least > 0.9 * c).then(|| Self { slack, v: v.to_vec(), widths_range, ..self })
     }
 }
 

@@ -12,10 +12,10 @@ use super::{
 use crate::{
     Arms, Features,
     kernel::Products,
-    rough::Band,
-    scan::{Interval, Kept},
-    scoring::{Scorer, rows_per_task},
-    tasks::share_parts,
+    prune::best::{Interval, Kept},
+    prune::bound::Band,
+    score::share_parts,
+    score::{Scorer, rows_per_task},
 };
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -83,7 +83,7 @@ impl Catalogue {
     /// another direction are found again.
     fn uppers(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, seen: &mut Seen) -> Option<()> {
         let block = &scorer.blocks[0];
-        let span = block.posterior.span();
+        let span = block.posterior.widths();
         let bounds = Bounds {
             band: Band::coarse(&block.direction, OFF)?,
             stretch: seen.slack * (1.0 + span.eta),
@@ -127,7 +127,7 @@ impl Catalogue {
     /// Scores arms in f64, to the bits of all others, and remembers their widths.
     fn visit(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, batch: &[Interval], seen: &Seen, best: &mut Kept) {
         let (block, rows_per_task) = (&scorer.blocks[0], rows_per_task(self.kernel));
-        let eta = block.posterior.span().eta;
+        let eta = block.posterior.widths().eta;
         let score = |batch: &[Interval]| -> Vec<Interval> {
             let rows: Vec<usize> = batch.iter().map(|arm| arm.place).collect();
             let gathered = arms.gather(&rows);

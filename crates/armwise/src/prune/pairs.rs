@@ -9,10 +9,10 @@
 use crate::{
     Arms, Assignment, Error,
     oracle::Promising,
-    rough::{Room, Rough},
-    scan::{FEW, glance, is_worthwhile},
-    scoring::{Scorer, rows_per_task},
-    tasks::share_parts,
+    prune::best::{FEW, glance, is_worthwhile},
+    prune::bound::{Room, Rough},
+    score::share_parts,
+    score::{Scorer, rows_per_task},
 };
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

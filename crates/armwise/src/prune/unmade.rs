@@ -1,7 +1,7 @@
 //! A look at arms that are not made yet: bounds for their scores from columns in f32, before any row is put together.
 //!
-//! The width of an arm is bounded by the [span](crate::span) of all widths, so a bound costs one
-//! product per block. The error bands are those of [`rough`](crate::rough): an arm that stays below a floor here has a
+//! The width of an arm is bounded by the [span](crate::model::Widths) of all widths, so a bound costs one
+//! product per block. The error bands are those of [`rough`](crate::prune::bound): an arm that stays below a floor here has a
 //! score below it in f64.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
@@ -11,7 +11,7 @@ use crate::{
     Bonus, Context, Draw, Error, Learner, Policy, Posterior, Round, Stream,
     kernel::{EIGHT, Kernel, Packed, Products},
     policy::Times,
-    rough::{Band, NORM},
+    prune::bound::{Band, NORM},
 };
 use std::{fmt, sync::Arc};
 
@@ -108,7 +108,7 @@ impl<'p> Look<'p> {
             let Some(band) = Band::new(&direction, w) else { return Ok(None) };
             packed.push(kernel.pack_single(&direction, None));
             bands.push(band);
-            let span = posterior.span();
+            let span = posterior.widths();
             let fine = span.eta < 0.01;
             if w.is_some() && !fine {
                 return Ok(None);

@@ -9,7 +9,7 @@
 
 use crate::{
     kernel::{FACTORS, Kernel},
-    normal::{CHUNK, normal_of_bits, normals_of_bits},
+    random::normal::{CHUNK, normal_of_bits, normals_of_bits},
 };
 use serde::{Deserialize, Serialize};
 

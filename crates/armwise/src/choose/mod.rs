@@ -3,15 +3,22 @@
 //! Choosing takes `&self` and all randomness from the round, so any number of threads can
 //! choose at once and every choice can be replayed; learning checks everything before it changes anything.
 
+mod adjust;
+mod decision;
+mod ledger;
+mod parts;
+mod saved;
+
+pub use decision::{ChosenArm, Decision, Reward};
+pub use parts::Choosing;
+
 use crate::{
-    Algorithm, Arms, Choosing, ChosenArm, Decision, Error, Model, Needs, Observation, Oracle, Pick, Policy, Posterior,
-    Reward, Round, Row, Scores, Ties,
-    ledger::Ledger,
+    Algorithm, Arms, Error, Model, Needs, Observation, Oracle, Pick, Policy, Posterior, Round, Row, Scores, Ties,
     model::check_features,
-    priced,
-    scan::shortlist,
-    scoring::{Explanation, Scorer},
+    prune::{best::shortlist, pairs},
+    score::{Explanation, Scorer},
 };
+use ledger::Ledger;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, ArmWiseTs, Arms, Constraint, Learner, Reward, Round};
+/// use armwise::{Algorithm, ArmWiseTs, Arms, Constraint, Learner, Round};
 ///
 /// let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
 /// let mut learner = Learner::new(algorithm, 2, 1)?; // 2 features, 1 block
@@ -120,7 +127,7 @@ impl<P: Policy> Learner<P> {
                 }
             }
             Needs::Priced(assignment) => {
-                if let Some((promising, scores)) = priced::shortlist(&scorer, arms, assignment)? {
+                if let Some((promising, scores)) = pairs::shortlist(&scorer, arms, assignment)? {
                     let kept = arms.gather(&promising.rows);
                     let scores = Scores::new(&scores, posteriors.len(), kept.arms()?, self.ties, round)?;
                     // An error may be due to what was left out, and is found again below if it is not.
