@@ -127,7 +127,11 @@ impl Loaded {
             for t in ask.t..ask.t + ask.runs {
                 drop(last.take()); // freeing the last one is no part of the call
                 let start = Instant::now();
-                last = Some(self.learner.choose(Round::new(1, t), &arms, &ask.constraint));
+                let round = Round::new(1, t);
+                last = Some(match &self.x {
+                    Owned::Catalogue(items) => self.learner.choose_from(items, round, &arms, &ask.constraint),
+                    _ => self.learner.choose(round, &arms, &ask.constraint),
+                });
                 runs.push(start.elapsed().as_secs_f64());
             }
             (last, runs)

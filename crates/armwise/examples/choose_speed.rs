@@ -78,10 +78,13 @@ fn rounds(algorithm: Algorithm, arms: &Arms<'_>, constraint: &Constraint) -> Res
     let mut seconds = [0.0; 2];
     for t in 1..=ROUNDS {
         let mut decisions = Vec::new();
-        for (seconds, arms) in seconds.iter_mut().zip([&catalogue.arms(), arms]) {
-            let learner = learner.clone();
+        for (place, seconds) in seconds.iter_mut().enumerate() {
+            let (learner, round) = (learner.clone(), Round::new(1, t));
             let started = Instant::now();
-            decisions.push(learner.choose(Round::new(1, t), arms, constraint)?);
+            decisions.push(match place {
+                0 => learner.choose_from(&catalogue, round, &catalogue.arms(), constraint)?,
+                _ => learner.choose(round, arms, constraint)?,
+            });
             *seconds += started.elapsed().as_secs_f64() / ROUNDS as f64;
         }
         assert_eq!(decisions[0], decisions[1], "a catalogue chooses the same");

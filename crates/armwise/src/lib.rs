@@ -28,9 +28,9 @@ mod random;
 mod score;
 pub mod theory;
 
-pub use choose::{Choosing, ChosenArm, Decision, Learner, Reward};
-pub use error::{Error, Infeasible};
-pub use input::{Arms, Column, Features, Names, Row, id_of};
+pub use choose::{Choosing, ChosenArm, Decision, Learner, Reward, Settled};
+pub use error::{Error, Infeasible, Limit};
+pub use input::{Arms, Column, Features, Keys, Names, Row, id_of};
 pub use model::{Block, Model, Observation, Posterior};
 pub use oracle::{
     Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Quality,
@@ -40,5 +40,5 @@ pub use policy::{
     Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,
     RoundWiseTs, Schedule, Theory,
 };
-pub use prune::{Catalogue, Look, Panels};
+pub use prune::{Catalogue, Panels, Screen};
 pub use random::{Draws, Round, Stream};

@@ -4,7 +4,8 @@
 mod common;
 
 use armwise::{
-    Arms, Column, Constraint, Error, Infeasible, Learner, Names, Oracle, Reward, Round, Scores, Selection, Ties, TopK,
+    Arms, Column, Constraint, Error, Infeasible, Learner, Limit, Names, Oracle, Reward, Round, Scores, Selection, Ties,
+    TopK,
 };
 use common::{bits, chosen, every_algorithm, pay, rows, trained};
 
@@ -108,7 +109,7 @@ struct Cheapest(Constraint);
 
 impl Cheapest {
     fn check(scores: &Scores<'_>) {
-        let arms = scores.arms();
+        let arms = scores.keys();
         let ((costs, 1), (pairs, BLOCKS)) = (arms.column("cost").expect("cost"), arms.column("pair").expect("pair"))
         else {
             panic!("columns changed their shape");
@@ -144,7 +145,7 @@ fn reasons_from_parts_say_what_they_count() {
     let json = r#"{"kind": "quotas", "min": 20, "groups": [{"column": "region", "value": 1, "max": 5}]}"#;
     let constraint: Constraint = serde_json::from_str(json).expect("a constraint");
     let round = Round::new(6, 5);
-    let whole = Infeasible::GroupMinimum { group: "min".to_owned(), needed: 20, eligible: 40, choosable: 15 };
+    let whole = Infeasible::GroupMinimum { group: Limit::Min, needed: 20, eligible: 40, choosable: 15 };
     assert_eq!(learner.choose(round, &arms, &constraint), Err(Error::Infeasible(whole)));
     let mut choosing = learner.choosing(round, &constraint).expect("factors");
     (0..40).step_by(20).for_each(|first| choosing.add(&arms.slice(first..first + 20)).expect("part"));

@@ -4,10 +4,11 @@
 mod common;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, CombLinUcb, Constraint, Error, Learner, Model, Oracle,
-    Pc2ucb, Quota, Round, Scores, Selection, Ties, TopK, oracle,
+    Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, Choosing, CombLinUcb, Constraint, Error, Learner, Model,
+    Names, Needs, Observation, Oracle, Pc2ucb, Quota, Round, Scores, Selection, Settled, Ties, TopK, oracle,
 };
 use common::{bits, draws, every_algorithm, rows, trained};
+use std::sync::Mutex;
 
 /// A constraint that does not say that it looks at the best only, so that every arm is scored in f64.
 struct Plain(Constraint);
@@ -175,6 +176,9 @@ fn a_catalogue_chooses_what_its_arms_would() {
             let ids: Vec<u64> = (0..N as u64).map(|row| row * 7_919 % 1_000_003).collect();
             let plain = plain.with_ids(&ids).expect("unique");
             let catalogue = Catalogue::new(&plain).expect("finite");
+            let others =
+                trained(algorithm, D, 1, 3).choose_from(&catalogue, Round::new(1, 1), &plain, &TopK::exactly(1));
+            assert_eq!(others.expect_err("copies"), Error::NotOfCatalogue);
             let gamma = if number % 3 == 0 { 0.9 } else { 1.0 };
             let model = Model::new(D, 1).expect("shape").with_gamma(gamma).expect("gamma");
             let ties = if number % 2 == 0 { Ties::ById } else { Ties::Random };
@@ -185,17 +189,14 @@ fn a_catalogue_chooses_what_its_arms_would() {
                 let mask: Vec<bool> = (0..N).map(|row| !(row as u64 + t).is_multiple_of(7)).collect();
                 let round = Round::new(8, t);
                 let constraint = Constraint::top_k(if t % 5 == 0 { 200 } else { 15 });
-                let choose = |arms: &Arms<'_>, oracle: &dyn Oracle| {
-                    if t % 3 == 0 {
-                        learner.choose(round, &arms.with_eligible(&mask).expect("mask"), oracle).expect("arms")
-                    } else if t == 8 {
-                        other.choose(round, arms, oracle).expect("arms")
-                    } else {
-                        learner.choose(round, arms, oracle).expect("arms")
-                    }
-                };
-                let expected = choose(&plain, &Plain(constraint.clone()));
-                let found = choose(&catalogue.arms(), &constraint);
+                let who = if t == 8 { &other } else { &learner };
+                let [mut plain, mut items] = [plain, catalogue.arms()];
+                if t % 3 == 0 {
+                    plain = plain.with_eligible(&mask).expect("mask");
+                    items = items.with_eligible(&mask).expect("mask");
+                }
+                let expected = who.choose(round, &plain, &Plain(constraint.clone())).expect("arms");
+                let found = who.choose_from(&catalogue, round, &items, &constraint).expect("arms");
                 assert_eq!(bits(&expected), bits(&found), "{kind}, {}, round {t}", algorithm.name());
                 assert_eq!(expected, found);
                 let size = expected.arms[0].features.iter().map(|x| x.abs()).fold(0.0, f64::max);
@@ -212,11 +213,47 @@ fn a_catalogue_chooses_what_its_arms_would() {
     }
 }
 
-/// Sifting keeps every row that reaches a floor by its f64 scores, and next to none that does not.
+/// An oracle from outside that knows its floors beforehand, and writes down which rows it is asked about.
+struct Known {
+    floors: Vec<f64>,
+    rows: Mutex<Vec<usize>>,
+}
+
+impl Known {
+    fn new(floors: Vec<f64>) -> Self {
+        Self { floors, rows: Mutex::default() }
+    }
+}
+
+impl Oracle for Known {
+    fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        *self.rows.lock().unwrap() = (0..scores.len()).map(|row| scores.keys().id(row) as usize).collect();
+        Ok(Selection { floors: Some(self.floors.clone()), ..Selection::optimal(Vec::new(), scores) })
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::Floors { from: usize::MAX }
+    }
+
+    fn guess_floors(&self, _: &Scores<'_>, _: f64) -> Result<Option<Vec<f64>>, Error> {
+        Ok(Some(self.floors.clone()))
+    }
+}
+
+/// Choosing from parts keeps every row that reaches a floor by its f64 scores, and next to none that does not.
 #[test]
-fn sifting_keeps_all_rows_that_reach_a_floor() {
+fn parts_keep_all_rows_that_reach_a_floor() {
     let (n, d, blocks, round) = (5_000, 20, 3, Round::new(3, 9));
     let (mut kept, mut reached) = (0, 0);
+    let reaching = |learner: &Learner, arms: &Arms<'_>, floors: &[f64]| {
+        let oracle = Known::new(floors.to_vec());
+        let mut choosing = learner.choosing(round, &oracle)?;
+        choosing.guess(arms, 0.5)?;
+        choosing.add(arms)?;
+        choosing.settle()?;
+        let rows = oracle.rows.lock().unwrap().clone();
+        Ok::<_, Error>(rows)
+    };
     for kind in KINDS {
         let x = features(kind, 8, n, d);
         let rounded: Vec<f32> = x.iter().map(|&x| x as f32).collect();
@@ -228,9 +265,9 @@ fn sifting_keeps_all_rows_that_reach_a_floor() {
                 let arms = arms.expect("rows").with_eligible(&eligible).expect("flags");
                 let scores = match learner.scores(round, &arms) {
                     Ok(scores) => scores,
-                    // Beyond what scores can be: sifting says the same.
+                    // Beyond what scores can be: choosing says the same.
                     Err(error) => {
-                        assert_eq!(learner.sift(round, &arms, &[0.0; 3]).expect_err("overflow"), error);
+                        assert_eq!(reaching(&learner, &arms, &[0.0; 3]).expect_err("overflow"), error);
                         continue;
                     }
                 };
@@ -248,7 +285,7 @@ fn sifting_keeps_all_rows_that_reach_a_floor() {
                             own.iter().zip(&floors).any(|(score, floor)| score >= floor && *score > f64::NEG_INFINITY)
                         })
                         .collect();
-                    let rows = learner.sift(round, &arms, &floors).expect("finite");
+                    let rows = reaching(&learner, &arms, &floors).expect("finite");
                     assert!(rows.is_sorted(), "{kind} {algorithm:?}");
                     let missing = must.iter().find(|row| rows.binary_search(row).is_err());
                     assert_eq!(missing, None, "{kind} {algorithm:?} f32 {single} place {place}");
@@ -262,6 +299,79 @@ fn sifting_keeps_all_rows_that_reach_a_floor() {
     assert!(reached > 10_000 && kept < reached + reached / 50, "{kept} rows kept for {reached}");
     let learner = trained(bold(1.0)[0], d, blocks, 4);
     let x = features("gaussian", 8, 10, d);
-    let error = learner.sift(round, &Arms::new(&x, d).expect("rows"), &[0.0]).expect_err("one floor for three blocks");
+    let error = reaching(&learner, &Arms::new(&x, d).expect("rows"), &[0.0]).expect_err("one floor for three blocks");
     assert_eq!(error, Error::Dimension { what: "floors", expected: 3, found: 1 });
+}
+
+/// Exact quotas, ranges whose minimum must be filled by negative scores, eligible rows that come late; with and without a
+/// guess from a sample, which may be the best rows of all: parts give what the whole gives at once.
+#[test]
+fn parts_give_what_the_whole_gives() {
+    let (d, blocks) = (3, 2);
+    let (mut refuted, mut guessed) = (0, 0);
+    for seed in 0..120_u64 {
+        let draws = draws(seed, 5);
+        let mut model = Model::new(d, blocks).expect("a shape");
+        for i in 0..20_u64 {
+            let x: Vec<f64> = (0..d as u64).map(|j| draws.uniform(i * 10 + j)).collect();
+            // Most scores are negative for even seeds, positive for odd ones.
+            let reward = if seed.is_multiple_of(2) { -1.0 } else { 1.0 } * draws.uniform(1000 + i);
+            model.observe(&Observation { t: 1, block: (i % 2) as u32, x: &x, reward }).expect("finite numbers");
+        }
+        let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.2.into() });
+        let learner = Learner::with_model(algorithm, model).expect("parameters");
+        let pick = |place: u64, count: u64| draws.bits(5000 + place) % count;
+        let count = 400 + pick(0, 6000) as usize;
+        let number = |place: u64| 1 + pick(place, 60) as usize;
+        let quotas = match seed % 4 {
+            0 => vec![Quota::Exactly(number(1)), Quota::Exactly(number(2))],
+            1 => vec![Quota::between(number(1), number(1) + number(2)), Quota::Exactly(number(3))],
+            2 => vec![Quota::between(number(1), 100), Quota::between(0, number(2))],
+            _ => vec![Quota::between(0, number(1)), Quota::between(number(2), number(2))],
+        };
+        let assignment = Assignment { per_row: 1 + usize::from(seed.is_multiple_of(3)), ..Assignment::new(quotas) };
+        let x: Vec<f32> = (0..(count * d) as u64).map(|id| draws.uniform(1 << 40 | id) as f32).collect();
+        let eligible: Vec<bool> = (0..2 * count)
+            .map(|place| place % 2 == 0 || place / 2 > count / 3 || draws.bits(place as u64).is_multiple_of(8))
+            .collect();
+        let names = Names::new((0..count).map(|row| format!("c{row}"))).expect("unique");
+        let arms = Arms::new(&x, d).expect("rows").with_names(&names).expect("as many");
+        let arms = arms.with_eligible(&eligible).expect("flags");
+        let round = Round::new(seed, 2);
+        let expected = learner.choose(round, &arms, &assignment).expect("feasible");
+        let scores = learner.scores(round, &arms).expect("finite");
+        for guess in [None, Some(0..count / 4), Some(0..count)] {
+            let mut choosing = learner.choosing(round, &assignment).expect("factors");
+            let mut keys = learner.choosing(round, &assignment).expect("factors").keys_only();
+            if let Some(sample) = guess {
+                // A quarter of the rows as they come, or the best quarter as if it were any.
+                let mut rows: Vec<usize> = sample.clone().collect();
+                if sample.end == count {
+                    rows.sort_by(|a, b| scores[2 * b].total_cmp(&scores[2 * a]));
+                    rows.truncate(count / 4);
+                }
+                let x: Vec<f32> = rows.iter().flat_map(|row| &x[row * d..(row + 1) * d]).copied().collect();
+                let ids: Vec<u64> = rows.iter().map(|&row| names.ids()[row]).collect();
+                let sample = Arms::new(&x, d).expect("rows").with_ids(&ids).expect("unique");
+                choosing.guess(&sample, 0.25).expect("finite");
+                guessed += 1;
+            }
+            let give = |choosing: &mut Choosing<'_>| {
+                for first in (0..count).step_by(37) {
+                    choosing.add(&arms.slice(first..count.min(first + 37))).expect("finite");
+                }
+                choosing.settle().expect("feasible")
+            };
+            if give(&mut choosing) == Settled::Again {
+                refuted += 1;
+                assert_eq!(give(&mut choosing), Settled::Done, "certain floors");
+            }
+            assert_eq!(give(&mut keys), Settled::Done);
+            let mut by_id: Vec<(u64, u32)> = expected.arms.iter().map(|arm| (arm.id, arm.block)).collect();
+            by_id.sort_unstable();
+            assert_eq!((choosing.chosen(), keys.chosen()), (by_id.clone(), by_id), "seed {seed}");
+            assert_eq!(choosing.finish().expect("feasible"), expected, "seed {seed}");
+        }
+    }
+    assert!(refuted > 20 && refuted < guessed, "{refuted} of {guessed} guesses refuted");
 }

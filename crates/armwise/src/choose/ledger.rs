@@ -58,7 +58,7 @@ impl Ledger {
         self.rounds.retain(|round, _| round.t >= t);
     }
 
-    /// Both ledgers as one, unless a reward stands in both.
+    /// Both ledgers as one, unless a reward is in both.
     pub(crate) fn merged(&self, other: &Self) -> Result<Self, Error> {
         let mut both = self.clone();
         for (round, page) in &other.rounds {

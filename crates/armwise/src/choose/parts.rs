@@ -1,12 +1,30 @@
 //! Choosing from arms that come in parts: from a file too large for memory, or from many machines.
 //!
-//! Of every part only the rows that [`Oracle::candidates`] names are kept, and when they
-//! have doubled they are thinned again, so memory stays with the candidates and the answer is that of the whole.
+//! Of every part only candidates are kept: rows that reach the floors known so far, thinned out by the oracle whenever they
+//! have doubled. So memory stays with the candidates and the answer is that of the whole. Floors may also be guessed from
+//! a sample; then the certain floors of the answer prove the guess, or all parts must come once more.
 
-use crate::{
-    Arms, Column, Decision, Error, Names, Oracle, Policy, Posterior, Round, Scores, Ties, choose::decide, score::Scorer,
+use super::{
+    Decision,
+    decide::{ask, decide},
 };
-use std::{ops::Range, sync::Arc};
+use crate::{
+    Arms, Error, Needs, Oracle, Pick, Round, Scores, Screen, Ties,
+    input::OwnedArms,
+    oracle::Selection,
+    prune::{Bounds, Screening, means_for, rows_reaching},
+    score::Scorer,
+};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
+
+/// Rows are not thinned out before there are so many.
+const LEAST: usize = 2048;
+/// A part with so many rows is worth bounds from the means.
+const PART: usize = 1 << 13;
 
 /// A choice under way: give it all parts, then finish.
 ///
@@ -23,68 +41,132 @@ use std::{ops::Range, sync::Arc};
 /// assert_eq!(choosing.finish()?, learner.choose(round, &all, &constraint)?);
 /// # Ok::<(), armwise::Error>(())
 /// ```
-pub struct Choosing<'p, 'o, P> {
-    policy: &'p P,
-    posteriors: Arc<Vec<Posterior>>,
+pub struct Choosing<'a> {
+    scorer: Scorer<'a>,
     ties: Ties,
     round: Round,
-    oracle: &'o dyn Oracle,
-    kept: Kept,
-    /// How many rows were left when the kept ones were last thinned.
-    thinned: usize,
+    oracle: &'a dyn Oracle,
+    /// Bounds from the means and from widths in f32, made ready when floors are first known.
+    bounds: OnceLock<[Option<Bounds>; 2]>,
+    screening: OnceLock<Option<Arc<Screening>>>,
+    /// Floors that are certain.
+    certain: Option<Vec<f64>>,
+    /// Floors that are probable.
+    guess: Option<Vec<f64>>,
+    kept: OwnedArms,
+    scores: Vec<f64>,
+    best: Option<Selection>,
+    /// From so many kept rows on they are thinned out.
+    full: usize,
     /// The row numbers that served as ids so far.
     numbered: Vec<Range<u64>>,
     /// How many rows came so far.
     rows: usize,
+    keys_only: bool,
 }
 
-/// Rows kept from the parts so far, owned.
-#[derive(Debug, Default)]
-struct Kept {
-    features: Vec<f64>,
-    ids: Vec<u64>,
-    /// As many as rows, or none.
-    names: Vec<String>,
-    columns: Vec<KeptColumn>,
-    scores: Vec<f64>,
+/// Whether the parts given so far settle the choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// The choice is made.
+    Done,
+    /// A guess from a sample was refuted: all rows are forgotten and must be given once more. The floors are certain
+    /// now, so this happens once.
+    Again,
 }
 
-#[derive(Debug)]
-struct KeptColumn {
-    name: String,
-    values: Vec<f64>,
-    per_row: usize,
+impl fmt::Debug for Choosing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = self.kept.len();
+        f.debug_struct("Choosing").field("rows", &self.rows).field("kept", &kept).finish_non_exhaustive()
+    }
 }
 
-impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
-    pub(crate) fn new(
-        policy: &'p P,
-        posteriors: Arc<Vec<Posterior>>,
-        ties: Ties,
-        round: Round,
-        oracle: &'o dyn Oracle,
-    ) -> Self {
+impl<'a> Choosing<'a> {
+    pub(super) fn new(scorer: Scorer<'a>, ties: Ties, round: Round, oracle: &'a dyn Oracle) -> Self {
         Self {
-            policy,
-            posteriors,
+            scorer,
             ties,
             round,
             oracle,
-            kept: Kept::default(),
-            thinned: 0,
+            bounds: OnceLock::new(),
+            screening: OnceLock::new(),
+            certain: None,
+            guess: None,
+            kept: OwnedArms::default(),
+            scores: Vec::new(),
+            best: None,
+            full: match oracle.needs() {
+                Needs::Floors { from } => from.saturating_mul(2).max(LEAST),
+                _ => LEAST,
+            },
             numbered: Vec::new(),
             rows: 0,
+            keys_only: false,
         }
+    }
+
+    /// Keeps no features: [`chosen`](Self::chosen) tells who is chosen, and there is no decision to finish with.
+    #[must_use]
+    pub fn keys_only(self) -> Self {
+        Self { keys_only: true, kept: OwnedArms::without_features(), ..self }
+    }
+
+    /// Guesses floors from a sample that is this share of all rows, so that most rows end at a bound. The sample's rows
+    /// are given again with the parts.
+    ///
+    /// # Errors
+    /// A typed error for bad arms.
+    pub fn guess(&mut self, sample: &Arms<'_>, share: f64) -> Result<(), Error> {
+        if self.oracle.needs() != Needs::All {
+            let scores = self.scorer.score(sample)?;
+            let blocks = self.scorer.blocks.len();
+            let scores = Scores::new(&scores, blocks, *sample, self.ties, self.round)?;
+            self.guess = checked(self.oracle.guess_floors(&scores, share)?, blocks)?;
+        }
+        Ok(())
+    }
+
+    /// Whether rows were given.
+    #[must_use]
+    pub fn has_rows(&self) -> bool {
+        self.rows > 0
+    }
+
+    /// Scores below these are of no use, block by block; none while nothing is known.
+    fn floors(&self) -> Option<Vec<f64>> {
+        match (&self.certain, &self.guess) {
+            (Some(certain), Some(guess)) => Some(certain.iter().zip(guess).map(|(a, b)| a.max(*b)).collect()),
+            (certain, guess) => certain.as_ref().or(guess.as_ref()).cloned(),
+        }
+    }
+
+    /// Which rows are worth making, for rows that come as columns ([`Panels`](crate::Panels)); rows that it does not mark need not be
+    /// given, but are to be counted by [`skip`](Self::skip). None while all rows are wanted.
+    #[must_use]
+    pub fn screen(&self) -> Option<Screen<'_>> {
+        let floors = self.floors()?;
+        let screening = self.screening.get_or_init(|| Screening::new(&self.scorer)).as_ref()?;
+        Some(Screen { scorer: &self.scorer, screening, floors })
+    }
+
+    /// Counts rows that a [`screen`](Self::screen) left out.
+    pub fn skip(&mut self, rows: usize) {
+        self.rows += rows;
     }
 
     /// Takes the next part. Its rows need ids or names that are unique over all parts; slices of one whole have them.
     /// (A row number, or an id among the kept rows, that comes again is refused; an id that comes again among rows
-    /// that were not kept goes unnoticed, since they are not remembered.)
+    /// that were not kept goes unnoticed, since they are not remembered.) Once the choice is settled, nothing is taken.
     ///
     /// # Errors
     /// A typed error for bad arms, or for a part with other columns than the ones before; the part is not taken then.
     pub fn add(&mut self, part: &Arms<'_>) -> Result<(), Error> {
-        if let Some(numbers) = part.numbers() {
+        if self.best.is_some() {
+            return Ok(());
+        }
+        let numbers = part.keys().row_numbers();
+        if let Some(numbers) = &numbers {
             let again = self.numbered.iter().find(|seen| seen.start < numbers.end && numbers.start < seen.end);
             if let Some(seen) = again {
                 let id = seen.start.max(numbers.start);
@@ -92,95 +174,181 @@ impl<'p, 'o, P: Policy> Choosing<'p, 'o, P> {
                 return Err(Error::DuplicateId { id, first, second });
             }
         }
-        let scores = Scorer::new(self.policy, &self.posteriors, self.round)?.score(part)?;
-        let blocks = self.posteriors.len();
-        let mut rows = self.oracle.candidates(&Scores::new(&scores, blocks, *part, self.ties, self.round)?)?;
-        if let Some(row) = rows.iter().find(|&&row| row >= part.len()) {
-            return Err(Error::Constraint(format!("the oracle names row {row} of a part of {} rows", part.len())));
-        }
-        if rows.is_empty() && self.kept.ids.is_empty() {
+        self.kept.check(part)?;
+        let mut rows = match self.floors() {
+            None => (0..part.len()).collect(),
+            Some(floors) => {
+                let ready = || [means_for(&self.scorer, PART.max(part.len())), Bounds::from_widths(&self.scorer)];
+                let [means, widths] = self.bounds.get_or_init(ready);
+                rows_reaching(&self.scorer, [means.as_ref(), widths.as_ref()], part, &floors)?
+            }
+        };
+        if rows.is_empty() && self.kept.len() == 0 {
             rows.push(0); // any row will do: without one, the oracle could not be asked at the end
         }
-        self.kept.extend(part, &scores, blocks, &rows)?;
-        self.numbered.extend(part.numbers());
+        let scores = if rows.len() == part.len() {
+            self.scorer.score(part)?
+        } else if rows.is_empty() {
+            Vec::new()
+        } else {
+            self.scorer.score(&part.gather(&rows).plain()?)?
+        };
+        let first = self.scores.len();
+        self.kept.extend(part, &rows);
+        self.scores.extend(scores);
+        self.mask(first);
+        self.numbered.extend(numbers);
         self.rows += part.len();
-        if self.kept.ids.len() > 2 * self.thinned.max(1024) { self.thin() } else { Ok(()) }
+        if self.kept.len() > self.full { self.thin() } else { Ok(()) }
+    }
+
+    /// Keeps only rows that may matter for the whole.
+    fn thin(&mut self) -> Result<(), Error> {
+        let own = if self.oracle.needs() == Needs::All { None } else { Some(self.ask()) };
+        let own = match own {
+            Some(Ok(best)) => Some(best).filter(|best| best.floors.is_some()),
+            None | Some(Err(Error::Infeasible(_))) => None,
+            Some(Err(error)) => return Err(error),
+        };
+        let mut rows = match &own {
+            Some(best) => rows_of(&best.arms),
+            None => self.kept.with_keys(|keys| self.oracle.candidates(&self.scores_of(keys.into())?))?,
+        };
+        if let Some(row) = rows.iter().find(|&&row| row >= self.kept.len()) {
+            let count = self.kept.len();
+            return Err(Error::Constraint(format!("the oracle names row {row} of a part of {count} rows")));
+        }
+        if rows.is_empty() {
+            rows.push(0);
+        }
+        let count = self.kept.len();
+        if rows.len() < count {
+            let blocks = self.scorer.blocks.len();
+            let kept = rows.iter().flat_map(|row| &self.scores[row * blocks..(row + 1) * blocks]);
+            self.scores = kept.copied().collect();
+            self.kept.retain(&rows);
+        }
+        self.certain = own.and_then(|own| own.floors).or(self.certain.take());
+        self.full = (2 * self.kept.len()).max(self.full);
+        self.mask(0);
+        Ok(())
+    }
+
+    /// Takes scores of no use from the oracle, which then has less to look at; `first` is a place among the scores.
+    fn mask(&mut self, first: usize) {
+        let Some(floors) = self.floors() else { return };
+        for scores in self.scores[first..].chunks_exact_mut(floors.len()) {
+            let below = scores.iter_mut().zip(&floors).filter(|(score, floor)| **score < **floor);
+            below.for_each(|(score, _)| *score = f64::NEG_INFINITY);
+        }
+    }
+
+    fn scores_of<'s>(&'s self, keys: crate::Keys<'s>) -> Result<Scores<'s>, Error> {
+        Scores::new(&self.scores, self.scorer.blocks.len(), keys, self.ties, self.round)
+    }
+
+    /// The oracle's answer for the kept rows.
+    fn ask(&self) -> Result<Selection, Error> {
+        if self.kept.len() == 0 {
+            return Err(Error::NoArms);
+        }
+        self.kept.check_unique()?;
+        self.kept.with_keys(|keys| ask(self.oracle, &self.scores_of(keys)?))
+    }
+
+    /// Makes the choice from the parts given, unless a guess from a sample turns out to be wrong.
+    ///
+    /// # Errors
+    /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
+    /// the kept ones), or what the oracle says; reasons are marked as counted among the kept rows.
+    pub fn settle(&mut self) -> Result<Settled, Error> {
+        if self.best.is_some() {
+            return Ok(Settled::Done);
+        }
+        let Some(guess) = self.guess.take() else {
+            let (kept, rows) = (self.kept.len(), self.rows);
+            let best = self.ask().map_err(|error| match error {
+                Error::Infeasible(reason) => Error::Infeasible(reason.among_candidates(kept, rows)),
+                error => error,
+            })?;
+            self.best = Some(best);
+            return Ok(Settled::Done);
+        };
+        let best = match self.ask() {
+            Err(Error::Infeasible(_) | Error::NoArms) => None,
+            best => Some(best?),
+        };
+        let certain = best.as_ref().and_then(|best| best.floors.clone());
+        if certain.as_ref().is_some_and(|certain| certain.iter().zip(&guess).all(|(certain, guess)| certain >= guess)) {
+            self.best = best;
+            return Ok(Settled::Done);
+        }
+        self.certain = certain.or(self.certain.take());
+        self.kept = if self.keys_only { OwnedArms::without_features() } else { OwnedArms::default() };
+        (self.scores, self.rows) = (Vec::new(), 0);
+        self.numbered.clear();
+        Ok(Settled::Again)
+    }
+
+    /// Who is chosen in which block, as (id, block), ascending; empty before the choice is [settled](Self::settle).
+    #[must_use]
+    pub fn chosen(&self) -> Vec<(u64, u32)> {
+        let picks = self.best.as_ref().map_or(&[][..], |best| &best.arms);
+        let id = |keys: crate::Keys<'_>| Ok(picks.iter().map(|arm| (keys.id(arm.row), arm.block as u32)).collect());
+        let mut chosen: Vec<(u64, u32)> = self.kept.with_keys(id).unwrap_or_default();
+        chosen.sort_unstable();
+        chosen
+    }
+
+    /// The values of a column at the chosen arms, in the order of the decision; none before the choice is
+    /// [settled](Self::settle) or for a column that the parts do not have. A column with a value for each block gives that
+    /// of the arm's block.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<Vec<f64>> {
+        let picks = &self.best.as_ref()?.arms;
+        let values = |keys: crate::Keys<'_>| {
+            let of = |(values, per_row): (&[f64], usize)| -> Vec<f64> {
+                picks.iter().map(|arm| values[arm.row * per_row + arm.block.min(per_row - 1)]).collect()
+            };
+            Ok(keys.column(name).map(of))
+        };
+        self.kept.with_keys(values).ok()?
     }
 
     /// The decision over all parts.
     ///
     /// # Errors
-    /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
-    /// the kept ones), or what the oracle says; reasons are marked as counted among the kept rows.
-    pub fn finish(self) -> Result<Decision, Error> {
-        let scorer = Scorer::new(self.policy, &self.posteriors, self.round)?;
-        let (kept, rows) = (self.kept.ids.len(), self.rows);
-        self.ask(|_, scores| decide(&scorer, self.round, scores, self.oracle)).map_err(|error| match error {
-            Error::Infeasible(reason) => Error::Infeasible(reason.among_candidates(kept, rows)),
-            error => error,
-        })
-    }
-
-    fn thin(&mut self) -> Result<(), Error> {
-        let fewer = self.ask(|kept, scores| {
-            let rows = self.oracle.candidates(scores)?;
-            let mut fewer = Kept::default();
-            let rows = if rows.is_empty() { vec![0] } else { rows };
-            fewer.extend(&scores.arms(), &kept.scores, scores.blocks(), &rows)?;
-            Ok(fewer)
-        })?;
-        self.thinned = fewer.ids.len();
-        self.kept = fewer;
-        Ok(())
-    }
-
-    /// Lends out the kept rows as scores.
-    fn ask<T>(&self, ask: impl FnOnce(&Kept, &Scores<'_>) -> Result<T, Error>) -> Result<T, Error> {
-        let kept = &self.kept;
-        let columns: Vec<Column<'_>> =
-            kept.columns.iter().map(|column| Column { name: &column.name, values: &column.values }).collect();
-        let names = Names::new(kept.names.iter().map(String::as_str))?;
-        let arms = Arms::new(&kept.features, self.posteriors[0].dim())?.with_columns(&columns)?;
-        let arms = if kept.names.is_empty() { arms.with_ids(&kept.ids) } else { arms.with_names(&names) }?;
-        ask(kept, &Scores::new(&kept.scores, self.posteriors.len(), arms, self.ties, self.round)?)
+    /// As [`settle`](Self::settle), and [`Error::GuessRefuted`] if the parts must come once more.
+    pub fn finish(mut self) -> Result<Decision, Error> {
+        if self.settle()? == Settled::Again {
+            return Err(Error::GuessRefuted);
+        }
+        let mut best = self.best.take().ok_or(Error::NoArms)?;
+        self.scores = Vec::new();
+        // Of more rows than are chosen, those that are not are let go: the arms will have the features once more.
+        if self.kept.len() > 2 * best.arms.len() && !best.arms.is_empty() {
+            let rows = rows_of(&best.arms);
+            best.arms.iter_mut().for_each(|arm| arm.row = rows.partition_point(|row| *row < arm.row));
+            self.kept.retain(&rows);
+        }
+        decide(&self.scorer, self.round, &self.kept.plain()?, best)
     }
 }
 
-impl Kept {
-    /// Adds rows of a part; checks that they fit before anything changes.
-    fn extend(&mut self, part: &Arms<'_>, scores: &[f64], blocks: usize, rows: &[usize]) -> Result<(), Error> {
-        let columns: Vec<KeptColumn> = part
-            .column_names()
-            .filter_map(|name| {
-                let (values, per_row) = part.column(name)?;
-                let values = rows.iter().flat_map(|row| &values[row * per_row..(row + 1) * per_row]).copied().collect();
-                Some(KeptColumn { name: name.to_owned(), values, per_row })
-            })
-            .collect();
-        let names: Vec<String> = rows.iter().filter_map(|&row| part.name(row)).map(str::to_owned).collect();
-        if self.ids.is_empty() {
-            self.columns = columns;
-        } else {
-            let shape = |columns: &[KeptColumn]| -> Vec<(String, usize)> {
-                columns.iter().map(|column| (column.name.clone(), column.per_row)).collect()
-            };
-            let (before, now) = (shape(&self.columns), shape(&columns));
-            if before != now {
-                let text =
-                    format!("a part has the columns (name, values to a row) {now:?}, the parts before {before:?}");
-                return Err(Error::Constraint(text));
-            }
-            if !rows.is_empty() && names.is_empty() != self.names.is_empty() {
-                return Err(Error::Constraint("some parts have names and others have not".into()));
-            }
-            self.columns.iter_mut().zip(columns).for_each(|(mine, column)| mine.values.extend(column.values));
+/// Refuses another number of floors than blocks.
+pub(super) fn checked(floors: Option<Vec<f64>>, blocks: usize) -> Result<Option<Vec<f64>>, Error> {
+    match floors {
+        Some(floors) if floors.len() != blocks => {
+            Err(Error::Dimension { what: "floors", expected: blocks, found: floors.len() })
         }
-        self.names.extend(names);
-        for &row in rows {
-            self.features.extend(part.row(row));
-            self.ids.push(part.id(row));
-            self.scores.extend(&scores[row * blocks..(row + 1) * blocks]);
-        }
-        Ok(())
+        floors => Ok(floors),
     }
+}
+
+/// The rows of some arms, ascending.
+fn rows_of(arms: &[Pick]) -> Vec<usize> {
+    let mut rows: Vec<usize> = arms.iter().map(|arm| arm.row).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }

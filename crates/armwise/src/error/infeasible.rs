@@ -5,6 +5,43 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// What a price, a shortage or a reason speaks of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Limit {
+    /// How many arms at most.
+    K,
+    /// How many arms at least.
+    Min,
+    /// What all arms may cost together.
+    Budget,
+    /// The quota or the budget of a block.
+    Block(usize),
+    /// The arms whose column has one of these values.
+    Group {
+        /// The column.
+        column: String,
+        /// The values.
+        values: Vec<f64>,
+    },
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::K => f.write_str("k"),
+            Self::Min => f.write_str("min"),
+            Self::Budget => f.write_str("budget"),
+            Self::Block(block) => write!(f, "block = {block}"),
+            Self::Group { column, values } => match &values[..] {
+                [value] => write!(f, "{column} = {value}"),
+                values => write!(f, "{column} = {values:?}"),
+            },
+        }
+    }
+}
+
 /// Why no super arm exists, in numbers that can be recounted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
@@ -30,8 +67,8 @@ pub enum Infeasible {
     },
     /// The minimum of a group is more than can be chosen in it.
     GroupMinimum {
-        /// The group, for example `region = 3`, or `min` for all arms together.
-        group: String,
+        /// The group, or [`Limit::Min`] for all arms together.
+        group: Limit,
         /// Its minimum.
         needed: usize,
         /// How many arms of the group may be chosen, each alone.
@@ -41,8 +78,8 @@ pub enum Infeasible {
     },
     /// The minima inside a group add up to more than its maximum.
     GroupMaximum {
-        /// The group, for example `region = 3`, or `k` for all arms together.
-        group: String,
+        /// The group, or [`Limit::K`] for all arms together.
+        group: Limit,
         /// Its maximum.
         allowed: usize,
         /// What the minima of the groups inside it add up to.
@@ -69,6 +106,13 @@ pub enum Infeasible {
         least: f64,
         /// The largest value that any set of arms gives it.
         most: f64,
+    },
+    /// The quotas cannot be filled within the budget.
+    QuotasCost {
+        /// What they cost at least, up to the tolerance of the search for the cheapest filling.
+        least: f64,
+        /// The budget.
+        budget: f64,
     },
     /// No set of arms meets all linear rows, though none of them is out of reach by its range alone.
     LinearRows {
@@ -126,6 +170,9 @@ impl fmt::Display for Infeasible {
                 let limit = |limit: &Option<f64>| limit.map_or("none".to_owned(), |limit| limit.to_string());
                 let (lo, hi) = (limit(lo), limit(hi));
                 write!(f, "{row}: must lie between {lo} and {hi}, but any set of arms gives between {least} and {most}")
+            }
+            Self::QuotasCost { least, budget } => {
+                write!(f, "the quotas cost at least about {least}, which is more than the budget of {budget}")
             }
             Self::AmongCandidates { kept, rows, of_kept } => {
                 write!(f, "{of_kept} (counted among the {kept} candidates kept of {rows} rows that came in parts)")

@@ -5,7 +5,7 @@
 
 mod infeasible;
 
-pub use infeasible::Infeasible;
+pub use infeasible::{Infeasible, Limit};
 
 /// What went wrong, where, and with which value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -85,11 +85,17 @@ pub enum Error {
         /// What it was.
         found: usize,
     },
+    /// Arms that are not those of the catalogue.
+    #[error("the arms are not those of the catalogue; take them from `Catalogue::arms`")]
+    NotOfCatalogue,
+    /// Floors guessed from a sample turned out too high.
+    #[error("the floors guessed from a sample were too high; give all parts once more before finishing")]
+    GuessRefuted,
     /// There are no arms to choose from.
     #[error("no arms were given; a round needs at least one")]
     NoArms,
     /// Two rows have the same id.
-    #[error("id {id} stands in row {first} and again in row {second}; ids must be unique within a round")]
+    #[error("id {id} appears in rows {first} and {second}; ids must be unique within a round")]
     DuplicateId {
         /// The repeated id.
         id: u64,
@@ -99,7 +105,7 @@ pub enum Error {
         second: usize,
     },
     /// Two rows have the same name.
-    #[error("name {name:?} stands in row {first} and again in row {second}; names must be unique within a round")]
+    #[error("name {name:?} appears in rows {first} and {second}; names must be unique within a round")]
     DuplicateName {
         /// The repeated name.
         name: String,
@@ -145,13 +151,13 @@ pub enum Error {
     },
     /// Two groups share arms and neither holds the other.
     #[error(
-        "groups {first:?} and {second:?} cross: of the eligible arms in {rows} rows {both} are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint"
+        "groups \"{first}\" and \"{second}\" cross: of the eligible arms in {rows} rows {both} are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint"
     )]
     CrossingGroups {
         /// One group.
-        first: String,
+        first: Limit,
         /// The other group.
-        second: String,
+        second: Limit,
         /// How many rows were counted: those of the part, where arms come in parts.
         rows: usize,
         /// How many arms are in both.

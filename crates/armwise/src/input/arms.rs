@@ -4,7 +4,8 @@
 //! arithmetic, so the same values give the same bits whichever way they are stored. Features are checked where
 //! they are first read (a bad one makes its row's mean not finite), which saves a pass over memory.
 
-use crate::{Catalogue, Error, Names};
+use super::{Column, Keys, Names, OwnedArms};
+use crate::Error;
 use std::ops::Range;
 
 /// Row-major features in either precision.
@@ -40,27 +41,6 @@ impl<'a> From<&'a Vec<f64>> for Features<'a> {
     }
 }
 
-/// What makes each row stable across rounds.
-#[derive(Debug, Clone, Copy)]
-enum Keys<'a> {
-    /// The id is the row number, counted from this one.
-    FromRow(u64),
-    Ids(&'a [u64]),
-    Names {
-        names: &'a [String],
-        ids: &'a [u64],
-    },
-}
-
-/// A number per row, or per row and block, that a constraint refers to by name: a cost, a group.
-#[derive(Debug, Clone, Copy)]
-pub struct Column<'a> {
-    /// The name by which a constraint refers to it.
-    pub name: &'a str,
-    /// One value per row, or one per row and block in row-major order.
-    pub values: &'a [f64],
-}
-
 /// The rows x_t(i) of a round, borrowed.
 ///
 /// # Example
@@ -75,16 +55,15 @@ pub struct Column<'a> {
 pub struct Arms<'a> {
     features: Features<'a>,
     dim: usize,
-    len: usize,
     keys: Keys<'a>,
     /// One flag per row, or one per row and block.
     eligible: Option<&'a [bool]>,
-    columns: &'a [Column<'a>],
-    /// Where this slice starts in the columns, which are not sliced with it.
-    first_row: usize,
-    rows_of_columns: usize,
-    /// What these rows, all of them and in their order, come from.
-    catalogue: Option<&'a Catalogue>,
+}
+
+impl<'a> From<Arms<'a>> for Keys<'a> {
+    fn from(arms: Arms<'a>) -> Self {
+        arms.keys
+    }
 }
 
 impl<'a> Arms<'a> {
@@ -98,46 +77,48 @@ impl<'a> Arms<'a> {
             Features::F32(x) => x.len(),
             Features::F64(x) => x.len(),
         };
-        if values == 0 {
-            return Err(Error::NoArms);
-        }
-        if dim == 0 || !values.is_multiple_of(dim) {
+        if values > 0 && (dim == 0 || !values.is_multiple_of(dim)) {
             let what = "features in the last row";
             return Err(Error::Dimension { what, expected: dim, found: values.checked_rem(dim).unwrap_or(values) });
         }
-        let len = values / dim;
-        Ok(Self {
-            features,
-            dim,
-            len,
-            keys: Keys::FromRow(0),
-            eligible: None,
-            columns: &[],
-            first_row: 0,
-            rows_of_columns: len,
-            catalogue: None,
-        })
+        let keys = Keys::numbers(values.checked_div(dim).unwrap_or(0))?;
+        Ok(Self { features, dim, keys, eligible: None })
     }
 
-    /// Gives every row a stable id.
+    /// Takes the ids or names and the columns of these keys, one for each row.
     ///
     /// # Errors
-    /// [`Error::Dimension`] for another number of ids than rows, [`Error::DuplicateId`] if an id stands twice.
-    pub fn with_ids(self, ids: &'a [u64]) -> Result<Self, Error> {
-        same_length("ids", self.len, ids.len())?;
-        if let Some((id, first, second)) = first_duplicate(ids) {
-            return Err(Error::DuplicateId { id, first, second });
+    /// [`Error::Dimension`] for another number of rows.
+    pub fn with_keys(self, keys: Keys<'a>) -> Result<Self, Error> {
+        if keys.len() == self.len() {
+            return Ok(Self { keys, ..self });
         }
-        Ok(Self { keys: Keys::Ids(ids), ..self })
+        Err(Error::Dimension { what: "rows of the keys", expected: self.len(), found: keys.len() })
     }
 
-    /// Gives every row a name; its id is [`id_of`](crate::id_of) the name.
+    /// Gives every row a stable id: see [`Keys::with_ids`].
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for another number of ids than rows, [`Error::DuplicateId`] if an id appears twice.
+    pub fn with_ids(self, ids: &'a [u64]) -> Result<Self, Error> {
+        Ok(Self { keys: self.keys.with_ids(ids)?, ..self })
+    }
+
+    /// Gives every row a name: see [`Keys::with_names`].
     ///
     /// # Errors
     /// [`Error::Dimension`] for another number of names than rows.
     pub fn with_names(self, names: &'a Names) -> Result<Self, Error> {
-        same_length("names", self.len, names.ids().len())?;
-        Ok(Self { keys: Keys::Names { names: names.names(), ids: names.ids() }, ..self })
+        Ok(Self { keys: self.keys.with_names(names)?, ..self })
+    }
+
+    /// Attaches the columns that constraints refer to by name: see [`Keys::with_columns`].
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] if a column is not a whole number of values per row, [`Error::Constraint`] if two columns
+    /// have the same name.
+    pub fn with_columns(self, columns: &'a [Column<'a>]) -> Result<Self, Error> {
+        Ok(Self { keys: self.keys.with_columns(columns)?, ..self })
     }
 
     /// Says which rows may be chosen (one flag per row), or which pairs (one per row and block, row-major).
@@ -145,31 +126,10 @@ impl<'a> Arms<'a> {
     /// # Errors
     /// [`Error::Dimension`] if the mask is not a whole number of flags per row.
     pub fn with_eligible(self, eligible: &'a [bool]) -> Result<Self, Error> {
-        if eligible.is_empty() || !eligible.len().is_multiple_of(self.len) {
-            return Err(Error::Dimension { what: "eligible flags", expected: self.len, found: eligible.len() });
+        if eligible.is_empty() || !eligible.len().is_multiple_of(self.len()) {
+            return Err(Error::Dimension { what: "eligible flags", expected: self.len(), found: eligible.len() });
         }
         Ok(Self { eligible: Some(eligible), ..self })
-    }
-
-    /// Attaches the columns that constraints refer to by name.
-    ///
-    /// # Errors
-    /// [`Error::Dimension`] if a column is not a whole number of values per row, [`Error::Constraint`] if two columns
-    /// have the same name.
-    pub fn with_columns(self, columns: &'a [Column<'a>]) -> Result<Self, Error> {
-        for (place, column) in columns.iter().enumerate() {
-            if columns[..place].iter().any(|earlier| earlier.name == column.name) {
-                return Err(Error::Constraint(format!("two columns have the name {:?}", column.name)));
-            }
-            if column.values.is_empty() || !column.values.len().is_multiple_of(self.len) {
-                return Err(Error::Dimension {
-                    what: "values in a column",
-                    expected: self.len,
-                    found: column.values.len(),
-                });
-            }
-        }
-        Ok(Self { columns, first_row: 0, rows_of_columns: self.len, ..self })
     }
 
     /// The rows of a range, with their ids, flags and columns.
@@ -178,32 +138,32 @@ impl<'a> Arms<'a> {
     /// If the range is empty or reaches past the last row.
     #[must_use]
     pub fn slice(&self, rows: Range<usize>) -> Self {
-        assert!(rows.start < rows.end && rows.end <= self.len, "rows {rows:?} of {}", self.len);
+        assert!(rows.start < rows.end && rows.end <= self.len(), "rows {rows:?} of {}", self.len());
         let cut = rows.start * self.dim..rows.end * self.dim;
-        let per_row = self.eligible.map_or(0, |mask| mask.len() / self.len);
+        let per_row = self.eligible_per_row();
         Self {
             features: match self.features {
                 Features::F32(x) => Features::F32(&x[cut]),
                 Features::F64(x) => Features::F64(&x[cut]),
             },
-            len: rows.len(),
-            keys: match self.keys {
-                Keys::FromRow(first) => Keys::FromRow(first + rows.start as u64),
-                Keys::Ids(ids) => Keys::Ids(&ids[rows.clone()]),
-                Keys::Names { names, ids } => Keys::Names { names: &names[rows.clone()], ids: &ids[rows.clone()] },
-            },
             eligible: self.eligible.map(|mask| &mask[rows.start * per_row..rows.end * per_row]),
-            first_row: self.first_row + rows.start,
-            catalogue: None,
-            ..*self
+            keys: self.keys.slice(rows),
+            dim: self.dim,
         }
+    }
+
+    /// Copies of some rows.
+    pub(crate) fn gather(&self, rows: &[usize]) -> OwnedArms {
+        let mut gathered = OwnedArms::default();
+        gathered.extend(self, rows);
+        gathered
     }
 
     /// The number of rows.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "arms are never empty")]
     pub fn len(&self) -> usize {
-        self.len
+        self.keys.len()
     }
 
     /// The number of features of a row, d.
@@ -212,85 +172,23 @@ impl<'a> Arms<'a> {
         self.dim
     }
 
+    /// Who the rows are, without their features.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'a> {
+        self.keys
+    }
+
     /// The id of a row.
     #[must_use]
     #[inline]
     pub fn id(&self, row: usize) -> u64 {
-        match self.keys {
-            Keys::FromRow(first) => first + row as u64,
-            Keys::Ids(ids) | Keys::Names { ids, .. } => ids[row],
-        }
-    }
-
-    /// The ids of all rows.
-    pub(crate) fn ids_into(&self, ids: &mut Vec<u64>) {
-        ids.clear();
-        match self.keys {
-            Keys::FromRow(first) => ids.extend(first..first + self.len as u64),
-            Keys::Ids(all) | Keys::Names { ids: all, .. } => ids.extend_from_slice(all),
-        }
-    }
-
-    /// Copies of some rows, without their columns.
-    pub(crate) fn gather(&self, rows: &[usize]) -> Gathered {
-        fn pick<T: Copy>(all: &[T], per_row: usize, rows: &[usize]) -> Vec<T> {
-            let mut picked = Vec::with_capacity(rows.len() * per_row);
-            rows.iter().for_each(|row| picked.extend_from_slice(&all[row * per_row..(row + 1) * per_row]));
-            picked
-        }
-        Gathered {
-            features: match self.features {
-                Features::F32(x) => Stored::F32(pick(x, self.dim, rows)),
-                Features::F64(x) => Stored::F64(pick(x, self.dim, rows)),
-            },
-            dim: self.dim,
-            ids: rows.iter().map(|&row| self.id(row)).collect(),
-            names: rows.iter().filter_map(|&row| self.name(row)).map(str::to_owned).collect(),
-            eligible: self.eligible.map(|mask| pick(mask, self.eligible_per_row(), rows)),
-        }
+        self.keys.id(row)
     }
 
     /// The name of a row, where names were given.
     #[must_use]
     pub fn name(&self, row: usize) -> Option<&'a str> {
-        match self.keys {
-            Keys::Names { names, .. } => Some(&names[row]),
-            _ => None,
-        }
-    }
-
-    /// Rows whose ids are their numbers, counted from this one.
-    pub(crate) fn numbered_from(self, first: u64) -> Self {
-        Self { keys: Keys::FromRow(first), ..self }
-    }
-
-    /// As [`with_ids`](Self::with_ids), for whoever sees to it elsewhere that no id stands twice: looking for repeated
-    /// ids takes longer than scoring a few features. Rows with the same id share their draws.
-    ///
-    /// # Panics
-    /// For another number of ids than rows.
-    #[must_use]
-    pub fn with_unique_ids(self, ids: &'a [u64]) -> Self {
-        assert_eq!(ids.len(), self.len, "as many ids as rows");
-        Self { keys: Keys::Ids(ids), ..self }
-    }
-
-    /// The arms of a catalogue.
-    pub(crate) fn of_catalogue(self, catalogue: &'a Catalogue) -> Self {
-        Self { catalogue: Some(catalogue), ..self }
-    }
-
-    /// The catalogue that these arms are.
-    pub(crate) fn catalogue(&self) -> Option<&'a Catalogue> {
-        self.catalogue
-    }
-
-    /// The row numbers that serve as ids, where neither ids nor names were given.
-    pub(crate) fn numbers(&self) -> Option<Range<u64>> {
-        match self.keys {
-            Keys::FromRow(first) => Some(first..first + self.len as u64),
-            _ => None,
-        }
+        self.keys.name(row)
     }
 
     /// The features of these arms.
@@ -316,9 +214,14 @@ impl<'a> Arms<'a> {
         }
     }
 
+    /// The mask, row by row.
+    pub(super) fn eligible(&self) -> Option<&'a [bool]> {
+        self.eligible
+    }
+
     /// How many eligible flags a row has: 0 (no mask), 1, or the number of blocks.
     pub(crate) fn eligible_per_row(&self) -> usize {
-        self.eligible.map_or(0, |mask| mask.len() / self.len)
+        self.eligible.map_or(0, |mask| mask.len() / self.len())
     }
 
     /// Whether row `row` may be chosen in block `block`.
@@ -331,68 +234,12 @@ impl<'a> Arms<'a> {
         }
     }
 
-    /// The values of a column for these rows, and how many there are to a row.
-    #[must_use]
-    pub fn column(&self, name: &str) -> Option<(&'a [f64], usize)> {
-        let values = self.columns.iter().find(|column| column.name == name)?.values;
-        let per_row = values.len() / self.rows_of_columns;
-        Some((&values[self.first_row * per_row..(self.first_row + self.len) * per_row], per_row))
+    /// Whether these are the very features in memory, not copies of them.
+    pub(crate) fn has_features_of(&self, other: &Self) -> bool {
+        let place = |features: Features<'_>| match features {
+            Features::F32(x) => (x.as_ptr().cast::<u8>(), x.len(), 4),
+            Features::F64(x) => (x.as_ptr().cast::<u8>(), x.len(), 8),
+        };
+        place(self.features) == place(other.features)
     }
-
-    /// The names of the attached columns.
-    pub fn column_names(&self) -> impl Iterator<Item = &'a str> {
-        self.columns.iter().map(|column| column.name)
-    }
-}
-
-/// Features that are owned, in either precision.
-#[derive(Debug, Clone)]
-pub(crate) enum Stored {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
-}
-
-impl Stored {
-    pub(crate) fn features(&self) -> Features<'_> {
-        match self {
-            Self::F32(x) => Features::F32(x),
-            Self::F64(x) => Features::F64(x),
-        }
-    }
-}
-
-/// Rows taken out of some arms.
-#[derive(Debug)]
-pub(crate) struct Gathered {
-    pub(crate) features: Stored,
-    dim: usize,
-    pub(crate) ids: Vec<u64>,
-    /// As many as rows, or none.
-    names: Vec<String>,
-    eligible: Option<Vec<bool>>,
-}
-
-impl Gathered {
-    /// The rows as arms; that their ids are unique was seen to where they come from.
-    pub(crate) fn arms(&self) -> Result<Arms<'_>, Error> {
-        let ids = &self.ids;
-        let keys = if self.names.is_empty() { Keys::Ids(ids) } else { Keys::Names { names: &self.names, ids } };
-        let arms = Arms::new(self.features.features(), self.dim)?;
-        Ok(Arms { keys, eligible: self.eligible.as_deref(), ..arms })
-    }
-}
-
-fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::Dimension { what, expected, found }) }
-}
-
-/// The smallest repeated id with its first two rows. Ids in ascending order, the common case, cost one pass.
-fn first_duplicate(ids: &[u64]) -> Option<(u64, usize, usize)> {
-    if ids.windows(2).all(|pair| pair[0] < pair[1]) {
-        return None;
-    }
-    let mut sorted: Vec<(u64, usize)> = ids.iter().copied().zip(0..).collect();
-    sorted.sort_unstable();
-    let pair = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
-    Some((pair[0].0, pair[0].1, pair[1].1))
 }

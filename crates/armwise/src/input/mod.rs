@@ -1,10 +1,14 @@
-//! What a caller brings to a round: arms with features, ids or names, columns; and the features that a decision keeps.
+//! What a caller brings to a round: arms with features, keys (ids or names, and columns); and the features that a
+//! decision keeps.
 
 mod arms;
+mod keys;
 mod names;
+mod owned;
 mod row;
 
-pub(crate) use arms::Stored;
-pub use arms::{Arms, Column, Features};
+pub use arms::{Arms, Features};
+pub use keys::{Column, Keys};
 pub use names::{Names, id_of};
+pub(crate) use owned::OwnedArms;
 pub use row::Row;

@@ -22,7 +22,9 @@ pub fn id_of(name: &str) -> u64 {
 /// A list of distinct names with their ids, to be lent to [`Arms::with_names`](crate::Arms::with_names).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    names: Vec<String>,
+    /// All names, one after the other, and where each ends: a million names are two allocations.
+    text: String,
+    ends: Vec<usize>,
     ids: Vec<u64>,
 }
 
@@ -30,28 +32,40 @@ impl Names {
     /// Takes the names of the rows, in row order.
     ///
     /// # Errors
-    /// [`Error::DuplicateName`] if a name stands twice.
-    pub fn new<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Result<Self, Error> {
-        Self::keyed_by(names.into_iter().map(Into::into).collect(), id_of)
+    /// [`Error::DuplicateName`] if a name appears twice.
+    pub fn new<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<Self, Error> {
+        let mut all = Self::default();
+        names.into_iter().for_each(|name| all.push(name.as_ref(), id_of(name.as_ref())));
+        all.check()?;
+        Ok(all)
     }
 
-    /// As `new`, with another hash: lets a test make two names collide.
-    fn keyed_by(names: Vec<String>, id_of: impl Fn(&str) -> u64) -> Result<Self, Error> {
-        let ids: Vec<u64> = names.iter().map(|name| id_of(name)).collect();
-        let mut rows: Vec<usize> = (0..names.len()).collect();
-        rows.sort_unstable_by(|&a, &b| (ids[a], &names[a], a).cmp(&(ids[b], &names[b], b)));
-        for pair in rows.windows(2) {
-            if names[pair[0]] == names[pair[1]] {
-                return Err(Error::DuplicateName { name: names[pair[0]].clone(), first: pair[0], second: pair[1] });
+    /// Adds a name; [`check`](Self::check) finds it if it is there already.
+    pub(super) fn push(&mut self, name: &str, id: u64) {
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        self.ids.push(id);
+    }
+
+    /// Refuses a name that appears twice.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let mut rows: Vec<usize> = (0..self.ids.len()).collect();
+        rows.sort_unstable_by_key(|&row| (self.ids[row], row));
+        for equal in rows.chunk_by(|&a, &b| self.ids[a] == self.ids[b]).filter(|equal| equal.len() > 1) {
+            for (place, &second) in equal.iter().enumerate() {
+                if let Some(&first) = equal[..place].iter().find(|&&first| self.get(first) == self.get(second)) {
+                    return Err(Error::DuplicateName { name: self.get(first).to_owned(), first, second });
+                }
             }
         }
-        Ok(Self { names, ids })
+        Ok(())
     }
 
-    /// The names in row order.
+    /// The name of a row.
     #[must_use]
-    pub fn names(&self) -> &[String] {
-        &self.names
+    pub fn get(&self, row: usize) -> &str {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.text[start..self.ends[row]]
     }
 
     /// The ids in row order.
@@ -67,13 +81,15 @@ mod tests {
 
     #[test]
     fn names_that_hash_alike_are_different_arms() {
-        let names = Names::keyed_by(vec!["ann".into(), "bob".into()], |_| 7).expect("two names, two arms");
-        assert_eq!(names.ids(), [7, 7]);
+        let mut names = Names::default();
+        ["ann", "bob"].into_iter().for_each(|name| names.push(name, 7));
+        assert_eq!(names.check(), Ok(()));
+        assert_eq!((names.ids(), names.get(0), names.get(1)), (&[7, 7][..], "ann", "bob"));
     }
 
     #[test]
     fn a_repeated_name_is_refused_with_both_rows() {
-        let error = Names::new(["b", "a", "b"]).expect_err("b stands twice");
+        let error = Names::new(["b", "a", "b"]).expect_err("b appears twice");
         assert_eq!(error, Error::DuplicateName { name: "b".into(), first: 0, second: 2 });
     }
 }

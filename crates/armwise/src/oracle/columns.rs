@@ -19,7 +19,7 @@ pub(super) enum Values<'a> {
 impl<'a> Values<'a> {
     /// The column of this name.
     pub(super) fn of(scores: &Scores<'a>, name: &str) -> Result<Self, Error> {
-        let column = scores.arms().column(name);
+        let column = scores.keys().column(name);
         if name == BLOCK {
             return match column {
                 None => Ok(Self::Block),
@@ -31,7 +31,7 @@ impl<'a> Values<'a> {
         match column {
             None => Err(Error::UnknownColumn {
                 column: name.to_owned(),
-                attached: scores.arms().column_names().collect::<Vec<_>>().join(", "),
+                attached: scores.keys().column_names().collect::<Vec<_>>().join(", "),
             }),
             Some((values, 1)) => Ok(Self::PerRow(values)),
             Some((values, per_row)) if per_row == scores.blocks() => Ok(Self::PerArm(values, per_row)),

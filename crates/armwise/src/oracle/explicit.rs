@@ -84,7 +84,7 @@ impl<'s, 'a> Places<'s, 'a> {
     pub(super) fn of<'m>(members: impl Iterator<Item = &'m Member>, scores: &'s Scores<'a>) -> Self {
         let mut rows: HashMap<u64, Vec<usize>> = members.map(|member| (member.key().0, Vec::new())).collect();
         for row in 0..scores.len() {
-            if let Some(rows) = rows.get_mut(&scores.arms().id(row)) {
+            if let Some(rows) = rows.get_mut(&scores.keys().id(row)) {
                 rows.push(row);
             }
         }
@@ -95,7 +95,7 @@ impl<'s, 'a> Places<'s, 'a> {
     pub(super) fn find(&self, member: &Member) -> Result<Option<Pick>, Error> {
         let (id, name, block) = member.key();
         let rows = self.rows.get(&id).map_or(&[][..], Vec::as_slice);
-        let mut fits = rows.iter().filter(|&&row| name.is_none() || self.scores.arms().name(row) == name);
+        let mut fits = rows.iter().filter(|&&row| name.is_none() || self.scores.keys().name(row) == name);
         match (fits.next(), fits.next()) {
             (Some(_), Some(_)) => {
                 Err(Error::Constraint(format!("id {id} fits two rows whose names hash alike; give the name")))
@@ -124,7 +124,7 @@ impl Explicit {
         }
         arms.sort_unstable();
         if let Some(twice) = arms.windows(2).find(|pair| pair[0] == pair[1]) {
-            let id = scores.arms().id(twice[0].row);
+            let id = scores.keys().id(twice[0].row);
             return Err(Error::Constraint(format!("super arm {number} lists arm {id} twice")));
         }
         if arms.iter().any(|&arm| scores.get(arm) == f64::NEG_INFINITY) {

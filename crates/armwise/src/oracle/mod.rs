@@ -1,8 +1,8 @@
 //! The argmax over S_t: a constraint described as data, solved for given scores.
 //!
-//! An oracle sees scores, ids and columns, never features or models, so any constraint goes
-//! with any policy; and [`Oracle::candidates`] says which rows of a part can matter, which carries choosing from
-//! files and over machines.
+//! An oracle sees scores, keys and columns, never features or models, so any constraint goes with any policy. What it can
+//! say beyond the answer ([`Oracle::needs`], [`Oracle::candidates`], [`Selection::floors`]) lets arms be left out before
+//! they are scored exactly, and carries choosing from files and over machines.
 
 mod assignment;
 mod budget;
@@ -13,10 +13,10 @@ mod quotas;
 mod scores;
 mod top_k;
 
-pub use crate::error::Infeasible;
-pub(crate) use assignment::Promising;
+pub use crate::error::{Infeasible, Limit};
 #[cfg(test)]
 pub(crate) use assignment::looked_at;
+pub(crate) use assignment::pairs_above;
 pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
 pub use budget::Budget;
 pub use explicit::{Explicit, Member};
@@ -58,9 +58,21 @@ pub trait Oracle: Sync {
     /// [`Error::Infeasible`] if no super arm exists, [`Error::ScoreNotFinite`] for a NaN or +infinity.
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error>;
 
-    /// Which arms need exact scores; others may be left out on a first look that is certain. All, unless overridden.
-    fn needs(&self) -> Needs<'_> {
+    /// Which arms need exact scores; others may be left out where a bound of their score is certain. All, unless
+    /// overridden.
+    fn needs(&self) -> Needs {
         Needs::All
+    }
+
+    /// Floors, one per block, that the arms of the best super arm will most probably reach: a guess from the scores of
+    /// a share of the rows, or from lower bounds of all scores (`share` = 1). None where it cannot tell, and unless
+    /// overridden. A wrong guess costs time, never the answer: [`Selection::floors`] proves it or refutes it.
+    ///
+    /// # Errors
+    /// [`Error::ScoreNotFinite`] for a NaN or +infinity.
+    fn guess_floors(&self, sample: &Scores<'_>, share: f64) -> Result<Option<Vec<f64>>, Error> {
+        let _ = (sample, share);
+        Ok(None)
     }
 
     /// The rows of a part that suffice: whatever the other parts hold, some best super arm of the whole (the one
@@ -75,16 +87,19 @@ pub trait Oracle: Sync {
 }
 
 /// Which arms an oracle needs exact scores of.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Needs<'a> {
+pub enum Needs {
     /// All of them.
     All,
     /// `argmax` looks at the k best arms only, in the order of [`Scores::rank`], and is free of errors where at least k
     /// arms may be chosen.
     Best(usize),
-    /// `argmax` is that of this assignment, whose prices prove that arms below them are not needed.
-    Priced(&'a Assignment),
+    /// Those that reach the floors of their blocks: see [`Selection::floors`] and [`Oracle::guess_floors`].
+    Floors {
+        /// With fewer rows than this there are no floors.
+        from: usize,
+    },
 }
 
 /// A set of super arms S_t described as data: the same names in TOML, JSON and Python.
@@ -138,8 +153,12 @@ impl Oracle for Constraint {
         self.oracle().argmax(scores)
     }
 
-    fn needs(&self) -> Needs<'_> {
+    fn needs(&self) -> Needs {
         self.oracle().needs()
+    }
+
+    fn guess_floors(&self, sample: &Scores<'_>, share: f64) -> Result<Option<Vec<f64>>, Error> {
+        self.oracle().guess_floors(sample, share)
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
@@ -181,10 +200,13 @@ pub struct Selection {
     pub prices: Vec<Price>,
     /// What `on_infeasible = "fill"` could not fill; empty unless it was asked for.
     pub missing: Vec<Missing>,
+    /// One per block, where the oracle can tell: an arm with a lower score than the floor of its block is in no best
+    /// super arm, whichever arms are added to these; and of these arms, the rows chosen here suffice.
+    pub floors: Option<Vec<f64>>,
 }
 
 impl Selection {
-    /// Refuses what an oracle of one's own may get wrong: arms that do not exist, may not be chosen, or stand twice.
+    /// Refuses what an oracle of one's own may get wrong: arms that do not exist, may not be chosen, or appear twice.
     pub(crate) fn check(&self, scores: &Scores<'_>) -> Result<(), Error> {
         let bad = |arm: &Pick, why: &str| {
             Err(Error::Constraint(format!("the oracle chose row {}, block {}, {why}", arm.row, arm.block)))
@@ -216,17 +238,17 @@ impl Selection {
 /// The shadow price of a limit: what one more unit of it would add to the objective, to first order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// The limit: the name of its field (`budget`, `k`, `min`), or its group or block (`region = 3`, `block = 3`).
-    pub of: String,
+    /// The limit.
+    pub of: Limit,
     /// The gain per unit.
     pub value: f64,
 }
 
 /// A minimum that could not be met.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Missing {
-    /// The limit, named as in [`Price::of`].
-    pub of: String,
+    /// The limit.
+    pub of: Limit,
     /// How many it asks for.
     pub needed: usize,
     /// How many were chosen.
@@ -262,6 +284,14 @@ impl Selection {
             quality: Quality::Optimal,
             prices: Vec::new(),
             missing: Vec::new(),
+            floors: None,
         }
     }
+}
+
+/// A sample's share of a count, and four standard errors more, so that floors come out too low rather than too high.
+#[expect(clippy::cast_sign_loss, reason = "counts and shares are not negative")]
+fn raised(count: usize, share: f64) -> usize {
+    let mean = count as f64 * share;
+    if count == 0 { 0 } else { (mean + 4.0 * mean.sqrt() + 2.0) as usize }
 }

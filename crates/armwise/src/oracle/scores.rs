@@ -4,7 +4,7 @@
 //! the row number or of what a sort did.
 
 use super::Pick;
-use crate::{Arms, Draws, Error, Round, Stream};
+use crate::{Draws, Error, Keys, Round, Stream};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
@@ -23,9 +23,8 @@ pub enum Ties {
 ///
 /// # Example
 /// ```
-/// use armwise::{Arms, Constraint, Oracle, Round, Scores, Ties};
-/// let arms = Arms::new(&[0.0, 0.0, 0.0][..], 1)?;
-/// let scores = Scores::new(&[0.3, 0.9, 0.9], 1, arms, Ties::ById, Round::new(1, 1))?;
+/// use armwise::{Constraint, Keys, Oracle, Round, Scores, Ties};
+/// let scores = Scores::new(&[0.3, 0.9, 0.9], 1, Keys::numbers(3)?, Ties::ById, Round::new(1, 1))?;
 /// let best = Constraint::top_k(1).argmax(&scores)?;
 /// assert_eq!(best.arms[0].row, 1);
 /// # Ok::<(), armwise::Error>(())
@@ -34,37 +33,44 @@ pub enum Ties {
 pub struct Scores<'a> {
     values: &'a [f64],
     blocks: usize,
-    arms: Arms<'a>,
+    keys: Keys<'a>,
     /// The tie draws of each block; none for ties by id.
     ties: Vec<Draws>,
 }
 
 impl<'a> Scores<'a> {
-    /// Takes row-major scores, `blocks` to a row, of these arms.
+    /// Takes row-major scores, `blocks` to a row, of the rows with these keys (which [`Arms`](crate::Arms) have).
     ///
     /// # Errors
     /// [`Error::Dimension`] if there are not `blocks` scores for every row.
-    pub fn new(values: &'a [f64], blocks: usize, arms: Arms<'a>, ties: Ties, round: Round) -> Result<Self, Error> {
-        if blocks == 0 || values.len() != arms.len() * blocks {
-            return Err(Error::Dimension { what: "scores", expected: arms.len() * blocks, found: values.len() });
+    pub fn new(
+        values: &'a [f64],
+        blocks: usize,
+        keys: impl Into<Keys<'a>>,
+        ties: Ties,
+        round: Round,
+    ) -> Result<Self, Error> {
+        let keys = keys.into();
+        if blocks == 0 || values.len() != keys.len() * blocks {
+            return Err(Error::Dimension { what: "scores", expected: keys.len() * blocks, found: values.len() });
         }
         let ties = match ties {
             Ties::ById => Vec::new(),
             Ties::Random => (0..blocks).map(|block| round.draws(block as u32, Stream::TIES)).collect(),
         };
-        Ok(Self { values, blocks, arms, ties })
+        Ok(Self { values, blocks, keys, ties })
     }
 
     /// Other scores of the same arms, as many.
-    pub(super) fn with_values<'b>(&'b self, values: &'b [f64]) -> Scores<'b> {
-        Scores { values, blocks: self.blocks, arms: self.arms, ties: self.ties.clone() }
+    pub(crate) fn with_values<'b>(&'b self, values: &'b [f64]) -> Scores<'b> {
+        Scores { values, blocks: self.blocks, keys: self.keys, ties: self.ties.clone() }
     }
 
     /// The number of rows.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "arms are never empty")]
     pub fn len(&self) -> usize {
-        self.arms.len()
+        self.keys.len()
     }
 
     /// The number of blocks, M.
@@ -73,10 +79,10 @@ impl<'a> Scores<'a> {
         self.blocks
     }
 
-    /// The arms that the scores belong to.
+    /// Who the rows are.
     #[must_use]
-    pub fn arms(&self) -> Arms<'a> {
-        self.arms
+    pub fn keys(&self) -> Keys<'a> {
+        self.keys
     }
 
     /// All scores, row-major.
@@ -109,7 +115,7 @@ impl<'a> Scores<'a> {
     #[must_use]
     #[inline]
     pub fn tie_key(&self, arm: Pick) -> u64 {
-        let id = self.arms.id(arm.row);
+        let id = self.keys.id(arm.row);
         self.ties.get(arm.block).map_or(id, |draws| draws.bits(id))
     }
 
@@ -122,7 +128,7 @@ impl<'a> Scores<'a> {
     /// The order of two arms with equal scores, the better one first.
     #[must_use]
     pub fn tie_order(&self, a: Pick, b: Pick) -> Ordering {
-        let key = |arm: Pick| (self.tie_key(arm), self.arms.id(arm.row), self.arms.name(arm.row), arm.block);
+        let key = |arm: Pick| (self.tie_key(arm), self.keys.id(arm.row), self.keys.name(arm.row), arm.block);
         key(a).cmp(&key(b))
     }
 }

@@ -3,12 +3,11 @@
 //! One pass over the scores with a buffer of 2k places, which are cut to the best k whenever they
 //! are full; a score below the worst of these, or at first below what a sample says, costs an eighth of a comparison.
 
-use super::{Infeasible, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection};
+use super::{Infeasible, Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection, raised};
 use crate::{
     Error,
     error::check,
-    kernel::{EIGHT, Kernel},
-    kernel::{ordered, unordered},
+    kernel::{EIGHT, Kernel, ordered, unordered},
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -155,6 +154,13 @@ impl Found {
     }
 }
 
+impl TopK {
+    /// With k arms chosen, whatever scores less than the lowest of them is out for good.
+    fn floors(&self, lowest: Option<f64>, chosen: usize, scores: &Scores<'_>) -> Option<Vec<f64>> {
+        lowest.filter(|_| chosen == self.k).map(|lowest| vec![lowest; scores.blocks()])
+    }
+}
+
 /// Bits that are ordered as the scores are, the largest first; -0 counts as 0.
 fn falling(score: f64) -> u64 {
     !ordered(score + 0.0)
@@ -172,25 +178,31 @@ impl Oracle for TopK {
         for equal in best.chunk_by_mut(|a, b| a.key == b.key) {
             equal.sort_unstable_by(|a, b| a.rank(b, scores));
         }
+        let lowest = best.last().map(|found| score_of(found.key));
         let mut best: Vec<Pick> = best.into_iter().map(|found| scores.pick(found.place)).collect();
         if scores.blocks() > 1 {
             best.sort_by_key(|arm| arm.block);
         }
         let (needed, chosen) = (if self.at_most { 0 } else { self.k }, best.len());
         if chosen >= needed {
-            return Ok(Selection::in_order(best, scores));
+            return Ok(Selection { floors: self.floors(lowest, chosen, scores), ..Selection::in_order(best, scores) });
         }
         match self.on_infeasible {
             OnInfeasible::Error => Err(Error::Infeasible(Infeasible::TooFewArms { needed, eligible: chosen })),
             OnInfeasible::Fill => {
-                let missing = vec![Missing { of: "k".to_owned(), needed, chosen }];
+                let missing = vec![Missing { of: Limit::K, needed, chosen }];
                 Ok(Selection { missing, ..Selection::in_order(best, scores) })
             }
         }
     }
 
-    fn needs(&self) -> Needs<'_> {
+    fn needs(&self) -> Needs {
         Needs::Best(self.k)
+    }
+
+    fn guess_floors(&self, sample: &Scores<'_>, share: f64) -> Result<Option<Vec<f64>>, Error> {
+        let raised = Self { k: raised(self.k, share), on_infeasible: OnInfeasible::Fill, ..*self };
+        Ok(raised.argmax(sample)?.floors)
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {

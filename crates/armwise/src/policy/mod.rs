@@ -159,7 +159,7 @@ impl<'p> Bonus<'p> {
     /// Says that all coefficients are finite and none is larger than this, so that most arms can be passed over without a
     /// draw.
     #[must_use]
-    pub fn at_most(self, most: f64) -> Self {
+    pub(crate) fn at_most(self, most: f64) -> Self {
         Self { most, ..self }
     }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 use std::{
     ops::Range,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 /// Tiles that one task scores; a multiple of 8, so that the arms of a task are whole panels of a catalogue.
@@ -32,6 +32,7 @@ pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
 /// A policy made ready to score the arms of one round.
 pub(crate) struct Scorer<'p> {
     pub(crate) kernel: Kernel,
+    pub(crate) posteriors: Arc<Vec<Posterior>>,
     pub(crate) blocks: Vec<BlockScorer<'p>>,
     pub(crate) packed: Vec<Packed<f64>>,
     pub(crate) dim: usize,
@@ -39,7 +40,7 @@ pub(crate) struct Scorer<'p> {
 
 /// What the policy said about a block.
 pub(crate) struct BlockScorer<'p> {
-    pub(crate) posterior: &'p Posterior,
+    block: usize,
     pub(crate) direction: Vec<f64>,
     pub(crate) bonus: Bonus<'p>,
     draws: Draws,
@@ -63,7 +64,7 @@ struct Room {
 
 impl<'p> Scorer<'p> {
     /// Asks the policy for each block's direction and bonus.
-    pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: &'p [Posterior], round: Round) -> Result<Self, Error> {
+    pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: Arc<Vec<Posterior>>, round: Round) -> Result<Self, Error> {
         let kernel = Kernel::get();
         let dim = posteriors[0].dim();
         let count = posteriors.iter().map(Posterior::count).sum();
@@ -75,11 +76,13 @@ impl<'p> Scorer<'p> {
                 return Err(Error::Dimension { what, expected: dim, found: direction.len() });
             }
             let draws = round.draws(block, Stream::BONUS);
-            Ok(BlockScorer { posterior, direction, bonus: policy.bonus(&at), draws })
+            Ok(BlockScorer { block: block as usize, direction, bonus: policy.bonus(&at), draws })
         };
-        let blocks = (0..).zip(posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
-        let packed = blocks.iter().map(|block| kernel.pack(&block.direction, block.w())).collect();
-        Ok(Self { kernel, blocks, packed, dim })
+        let blocks = (0..).zip(&*posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
+        let mut scorer = Self { kernel, posteriors, blocks, packed: Vec::new(), dim };
+        let pack = |block: &BlockScorer<'_>| kernel.pack(&block.direction, scorer.w(block));
+        scorer.packed = scorer.blocks.iter().map(pack).collect();
+        Ok(scorer)
     }
 
     /// The scores of all arms, row-major, with -infinity where an arm is not eligible.
@@ -131,7 +134,8 @@ impl<'p> Scorer<'p> {
         let mut products = Products::default();
         for run in picks.chunk_by(|a, b| a.block == b.block) {
             let block = run[0].block;
-            let BlockScorer { posterior, direction, bonus, draws } = &self.blocks[block];
+            let BlockScorer { direction, bonus, draws, .. } = &self.blocks[block];
+            let posterior = &self.posteriors[block];
             let rows = all.len()..all.len() + run.len();
             let features = &features[rows.start * self.dim..rows.end * self.dim];
             // Where the direction is theta_hat and widths count, the scores' own products say it all.
@@ -155,6 +159,11 @@ impl<'p> Scorer<'p> {
             }
         }
         all
+    }
+
+    /// W of a block, where widths matter.
+    pub(crate) fn w(&self, block: &BlockScorer<'_>) -> Option<&[f64]> {
+        (block.bonus.times == Times::Width).then(|| self.posteriors[block.block].factor())
     }
 
     /// Refuses arms of another shape.
@@ -227,7 +236,7 @@ impl BlockScorer<'_> {
             out.resize(part.len(), 0.0);
             self.bonus.coefficients(out);
         } else {
-            part.ids_into(ids);
+            part.keys().ids_into(ids);
             self.coefficients(ids, out);
         }
     }
@@ -237,11 +246,6 @@ impl BlockScorer<'_> {
         out.resize(ids.len(), 0.0);
         self.bonus.draw.fill(&self.draws, ids, out);
         self.bonus.coefficients(out);
-    }
-
-    /// The direction's posterior W, where widths matter.
-    pub(crate) fn w(&self) -> Option<&[f64]> {
-        (self.bonus.times == Times::Width).then(|| self.posterior.factor())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::brute::{Best, best, bounds};
 use crate::{Problem, Rng, random, shuffled};
 use armwise::oracle::{OnInfeasible, Price};
-use armwise::{Assignment, Constraint, Error, Infeasible, Oracle, Quality, Quota, TopK};
+use armwise::{Assignment, Constraint, Error, Infeasible, Limit, Oracle, Quality, Quota, TopK};
 
 fn small(rng: &mut Rng) -> Problem {
     let blocks = 1 + rng.below(3);
@@ -21,7 +21,7 @@ fn prices(problem: &Problem, best_now: &Best, fill: bool) -> Vec<Price> {
         more[block] = (more[block].0 + usize::from(exact), more[block].1 + 1);
         let then = best(problem, &more);
         let unfilled = exact && then.mandatory == best_now.mandatory;
-        (fill || !unfilled).then(|| Price { of: format!("block = {block}"), value: then.sum - best_now.sum })
+        (fill || !unfilled).then(|| Price { of: Limit::Block(block), value: then.sum - best_now.sum })
     };
     (0..problem.blocks).filter_map(price).collect()
 }

@@ -82,7 +82,7 @@ proptest! {
         let row_major: Vec<f64> = scores.iter().copied().cycle().take(rows * blocks).collect();
         let values = row_major.repeat(repeat);
         let on_infeasible = if fill { OnInfeasible::Fill } else { OnInfeasible::Error };
-        let constraint = Assignment { quotas: quotas[..blocks].to_vec().into(), per_row, on_infeasible };
+        let constraint = Assignment { per_row, on_infeasible, ..Assignment::new(quotas[..blocks].to_vec()) };
         if let Ok(found) = argmax(&values, blocks, &constraint) {
             for arm in &found.arms {
                 prop_assert!(values[arm.row * blocks + arm.block].is_finite());

@@ -1,7 +1,7 @@
 //! Budgets.
 
 use crate::common::{Instance, Rng, instance, order_does_not_matter, parts_suffice};
-use armwise::oracle::Price;
+use armwise::oracle::{Limit, Price};
 use armwise::{Budget, Constraint, Error, Oracle, Pick, Quality};
 
 fn eighths(rng: &mut Rng, below: usize) -> f64 {
@@ -52,7 +52,7 @@ fn budgets_are_exact_on_random_instances() {
         let best = instance.best(|set| fits(&instance, &budget, set)).unwrap();
         assert_eq!(found.quality, Quality::Optimal, "{instance:?} {budget:?} {found:?}");
         assert_eq!((found.objective, found.upper_bound), (best, best), "{instance:?} {budget:?} {found:?}");
-        tight += usize::from(found.prices.iter().any(|price| price.of != "k" && price.value > 0.0));
+        tight += usize::from(found.prices.iter().any(|price| price.of != Limit::K && price.value > 0.0));
         order_does_not_matter(&budget, &instance, &mut rng);
     }
     assert!(tight > 500, "{tight}");
@@ -143,8 +143,8 @@ fn large_instances_are_optimal_or_have_a_tiny_certified_gap() {
         let found = instance.with(|scores| with_k.argmax(scores)).unwrap();
         assert!(found.upper_bound - found.objective <= 1e-6 * found.objective, "{found:?}");
         // The prices alone, put into the bound of weak duality, prove the answer nearly best.
-        let price = |of: &str| found.prices.iter().find(|price| price.of == of).unwrap().value;
-        let (budget_price, place) = (price("budget"), price("k"));
+        let price = |of: Limit| found.prices.iter().find(|price| price.of == of).unwrap().value;
+        let (budget_price, place) = (price(Limit::Budget), price(Limit::K));
         assert!(budget_price > 0.0 && place > 0.0);
         let beyond = instance.values.iter().zip(costs).map(|(s, c)| (s - budget_price * c - place).max(0.0));
         let bound = beyond.sum::<f64>() + budget_price * limit + place * (n / 50) as f64;
@@ -233,17 +233,18 @@ fn alone(instance: &Instance, budget: &Budget) -> Vec<Pick> {
 
 /// The bound that prices prove: no super arm is worth more, whatever the prices.
 fn dual(instance: &Instance, budget: &Budget, prices: &[Price]) -> f64 {
-    let price = |of: &str| prices.iter().find(|price| price.of == of).map_or(0.0, |price| price.value);
-    let of_block = |block: usize| price(&format!("block = {block}"));
-    let mut bound = price("budget") * budget.budget.unwrap_or(0.0) + price("k") * budget.k.unwrap_or(0) as f64;
+    let price = |of: Limit| prices.iter().find(|price| price.of == of).map_or(0.0, |price| price.value);
+    let of_block = |block: usize| price(Limit::Block(block));
+    let mut bound =
+        price(Limit::Budget) * budget.budget.unwrap_or(0.0) + price(Limit::K) * budget.k.unwrap_or(0) as f64;
     for (block, limit) in budget.budgets.iter().flatten().enumerate() {
         bound += of_block(block) * limit;
     }
     for row in 0..instance.ids.len() {
         let arms = alone(instance, budget).into_iter().filter(|arm| arm.row == row);
         let worth = |arm: Pick| {
-            let units = price("budget") + of_block(arm.block);
-            instance.score(arm) - units * instance.column("cost", arm) - price("k")
+            let units = price(Limit::Budget) + of_block(arm.block);
+            instance.score(arm) - units * instance.column("cost", arm) - price(Limit::K)
         };
         let mut worth: Vec<f64> = arms.map(worth).map(|worth| worth.max(0.0)).collect();
         worth.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -261,11 +262,11 @@ fn least_dual(instance: &Instance, budget: &Budget) -> f64 {
     let crossing = |a: &(f64, f64), b: &(f64, f64)| (a.0 - b.0) / (a.1 - b.1);
     let kinks = lines.iter().flat_map(|a| lines.iter().chain(&zero).map(move |b| crossing(a, b)));
     let kinks: Vec<f64> = kinks.filter(|price| price.is_finite() && *price > 0.0).chain([0.0]).collect();
-    let named = |of: &str, value: f64| Price { of: of.to_owned(), value };
+    let named = |of: Limit, value: f64| Price { of, value };
     let bound = |price: f64| {
         let places = lines.iter().map(|line| line.0 - price * line.1).filter(|&place| place > 0.0).chain([0.0]);
         let places = places.filter(|&place| budget.k.is_some() || place <= 0.0);
-        let bounds = places.map(|place| dual(instance, budget, &[named("budget", price), named("k", place)]));
+        let bounds = places.map(|place| dual(instance, budget, &[named(Limit::Budget, price), named(Limit::K, place)]));
         bounds.fold(f64::INFINITY, f64::min)
     };
     kinks.into_iter().map(bound).fold(f64::INFINITY, f64::min)
@@ -289,10 +290,10 @@ fn prices_bound_what_more_or_less_of_a_limit_is_worth() {
             tight += usize::from(price.value > 0.0);
             for step in [-3.0, -1.0, -0.5, 0.125, 0.5, 1.0, 4.0] {
                 let mut other = budget.clone();
-                let block = price.of.strip_prefix("block = ").map(|block| block.parse::<usize>().unwrap());
+                let block = if let Limit::Block(block) = price.of { Some(block) } else { None };
                 let amount = match (block, &mut other) {
                     (Some(block), Budget { budgets: Some(budgets), .. }) => &mut budgets[block],
-                    (None, Budget { budget: Some(budget), .. }) if price.of == "budget" => budget,
+                    (None, Budget { budget: Some(budget), .. }) if price.of == Limit::Budget => budget,
                     (_, Budget { k: Some(k), .. }) => {
                         if step != -1.0 && step != 1.0 || (*k == 1 && step < 0.0) {
                             continue;
@@ -303,7 +304,7 @@ fn prices_bound_what_more_or_less_of_a_limit_is_worth() {
                     other => panic!("{other:?}"),
                 };
                 *amount += step;
-                if *amount < 0.0 && price.of != "k" {
+                if *amount < 0.0 && price.of != Limit::K {
                     continue;
                 }
                 // Prices speak of the arms that fit alone; more of a limit may let others in.

@@ -1,7 +1,7 @@
 //! Budgets where arms come in clusters of equal ones, and several budgets at once.
 
 use crate::common::{Instance, Rng, order_does_not_matter};
-use armwise::{Budget, Oracle, Quality, Selection, Ties};
+use armwise::{Budget, Limit, Oracle, Quality, Selection, Ties};
 
 fn budget(budget: f64, k: Option<usize>) -> Budget {
     Budget { cost: "cost".to_owned(), budget: Some(budget), budgets: None, k, per_row: None }
@@ -149,9 +149,9 @@ fn a_budget_per_promotion_is_nearly_optimal() {
         let limits = Budget { budget: None, budgets: Some(budgets.clone()), per_row: Some(1), ..budget(0.0, k) };
         let found = solve(&instance, &limits);
         assert!(gap(&found) <= 5e-5, "{}", gap(&found));
-        let price = |of: &str| found.prices.iter().find(|price| price.of == of).map_or(0.0, |price| price.value);
-        let prices: Vec<f64> = (0..blocks).map(|block| price(&format!("block = {block}"))).collect();
-        let place = price("k");
+        let price = |of: Limit| found.prices.iter().find(|price| price.of == of).map_or(0.0, |price| price.value);
+        let prices: Vec<f64> = (0..blocks).map(|block| price(Limit::Block(block))).collect();
+        let place = price(Limit::K);
         let mut bound: f64 = prices.iter().zip(&budgets).map(|(price, budget)| price * budget).sum();
         bound += place * k.unwrap_or(0) as f64;
         let costs = &instance.columns[0].1;

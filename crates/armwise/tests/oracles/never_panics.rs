@@ -77,7 +77,7 @@ fn constraint() -> impl Strategy<Value = Constraint> {
         prop::collection::vec(quota(), 0..3).prop_map(BlockQuotas::from)
     ];
     let assignment = (quotas_of_blocks, count(), fill).prop_map(|(quotas, per_row, on_infeasible)| {
-        Constraint::Assignment(Assignment { quotas, per_row, on_infeasible })
+        Constraint::Assignment(Assignment { per_row, on_infeasible, ..Assignment::new(quotas) })
     });
     prop_oneof![3 => quotas, 4 => budget, 1 => explicit, 1 => linear, 1 => top_k, 3 => assignment]
 }

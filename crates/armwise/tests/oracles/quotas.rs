@@ -2,7 +2,7 @@
 
 use crate::common::{Instance, Rng, instance, order_does_not_matter, parts_suffice};
 use armwise::oracle::{Group, OnInfeasible, OneOrMany};
-use armwise::{Constraint, Error, Infeasible, Oracle, Pick, Quality, Quotas};
+use armwise::{Constraint, Error, Infeasible, Limit, Oracle, Pick, Quality, Quotas};
 
 fn limits(rng: &mut Rng, column: &str, value: OneOrMany) -> Group {
     let mut group = Group { column: column.to_owned(), value: Some(value), min: None, max: None, exactly: None };
@@ -241,19 +241,19 @@ fn prices_are_what_one_more_unit_is_worth() {
         let Ok(found) = instance.with(|scores| quotas.argmax(scores)) else { continue };
         for price in &found.prices {
             let mut more = quotas.clone();
-            if price.of == "k" {
+            if price.of == Limit::K {
                 more.k = quotas.k.map(|k| k + 1);
                 // Exactly k stays exactly k.
                 more.min += usize::from(quotas.k == Some(quotas.min) && quotas.min > 0);
-            } else if price.of == "min" {
+            } else if price.of == Limit::Min {
                 more.min += 1;
             } else {
-                let name = |group: &Group| match &group.value {
-                    Some(OneOrMany::One(value)) => format!("{} = {value}", group.column),
-                    Some(OneOrMany::Many(values)) => format!("{} = {values:?}", group.column),
+                let limit = |group: &Group| match &group.value {
+                    Some(OneOrMany::One(value)) => group_of(&group.column, &[*value]),
+                    Some(OneOrMany::Many(values)) => group_of(&group.column, values),
                     None => unreachable!(),
                 };
-                let group = more.groups.iter_mut().find(|group| name(group) == price.of).unwrap();
+                let group = more.groups.iter_mut().find(|group| limit(group) == price.of).unwrap();
                 let members = |arm: &&Pick| match group.value.as_ref().unwrap() {
                     OneOrMany::One(value) => *value == instance.column(&group.column, **arm),
                     OneOrMany::Many(values) => values.contains(&instance.column(&group.column, **arm)),
@@ -294,7 +294,7 @@ fn crossing_groups_are_named() {
     let json = r#"{"kind": "quotas", "groups": [{"column": "a", "value": 1, "max": 1}, {"column": "b", "value": 1, "min": 1}]}"#;
     let constraint: Constraint = serde_json::from_str(json).unwrap();
     let error = instance.with(|scores| constraint.argmax(scores)).unwrap_err();
-    let (first, second) = ("a = 1".to_owned(), "b = 1".to_owned());
+    let (first, second) = (group_of("a", &[1.0]), group_of("b", &[1.0]));
     assert_eq!(error, Error::CrossingGroups { first, second, rows: 4, both: 1, only_first: 1, only_second: 1 });
     let text = error.to_string();
     assert!(text.contains("nested or disjoint"), "{text}");
@@ -317,4 +317,8 @@ fn mistakes_in_the_constraint_are_errors() {
     assert!(matches!(ask(&group("column = \"block\", value = 0, min = 2, exactly = 2")), Error::Constraint(_)));
     assert!(matches!(ask("kind = \"quotas\"\nk = 1\nmin = 2"), Error::Constraint(_)));
     assert!(toml::from_str::<Constraint>(&group("column = \"a\", most = 2")).is_err());
+}
+
+fn group_of(column: &str, values: &[f64]) -> Limit {
+    Limit::Group { column: column.to_owned(), values: values.to_vec() }
 }

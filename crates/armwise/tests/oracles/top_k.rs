@@ -76,6 +76,6 @@ fn fill_takes_what_there_is_and_says_what_is_missing() {
     let fill = TopK { on_infeasible: armwise::OnInfeasible::Fill, ..TopK::exactly(3) };
     let found = fill.argmax(&scores).unwrap();
     assert_eq!(found.arms.len(), 2);
-    assert_eq!(found.missing, [armwise::Missing { of: "k".to_owned(), needed: 3, chosen: 2 }]);
+    assert_eq!(found.missing, [armwise::Missing { of: armwise::Limit::K, needed: 3, chosen: 2 }]);
     assert!(TopK::exactly(3).argmax(&scores).is_err());
 }

@@ -24,7 +24,7 @@ const RUN: usize = 8;
 const WRONG: f64 = 4.0;
 /// So many runs ahead a sample asks for its rows from memory.
 const AHEAD: usize = 8;
-/// How many rows a scan looks at together.
+/// How many rows a pass takes together.
 const PART: usize = 64;
 
 /// The rows that were kept, with their scores brought below 1.
@@ -80,13 +80,13 @@ pub(super) fn first_prices(values: &[f64], slots: &[Slots], per_row: usize) -> O
     if !plenty || runs * RUN < COARSEST || per_row == 0 {
         return None;
     }
-    let mut scan = Scan::new(&vec![f64::MIN; blocks]);
+    let mut pass = Pass::new(&vec![f64::MIN; blocks]);
     for index in 0..runs {
         let first = run(index, group) * RUN;
-        scan.take(first, &values[first * blocks..(first + RUN) * blocks], &[]);
+        pass.take(first, &values[first * blocks..(first + RUN) * blocks], &[]);
     }
-    let mut prices = greedy(&scan.offers, per_row, &targets);
-    newton(&scan.offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    let mut prices = greedy(&pass.offers, per_row, &targets);
+    newton(&pass.offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     prices.iter().all(|price| price.is_finite()).then_some(prices)
 }
 
@@ -131,12 +131,12 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Samp
     let rows = |index: usize| run(index, group) * RUN * blocks..(run(index, group) + 1) * RUN * blocks;
     let goal = targets.iter().map(Target::noise).sum();
     let from = |coarse: Option<&[f64]>| {
-        let mut scan = Scan::new(&coarse.map_or_else(|| vec![f64::MIN; blocks], <[f64]>::to_vec));
+        let mut pass = Pass::new(&coarse.map_or_else(|| vec![f64::MIN; blocks], <[f64]>::to_vec));
         for index in 0..runs {
             let ahead = &values[rows((index + AHEAD).min(runs - 1))];
-            scan.take(run(index, group) * RUN, &values[rows(index)], ahead);
+            pass.take(run(index, group) * RUN, &values[rows(index)], ahead);
         }
-        let offers = scan.offers;
+        let offers = pass.offers;
         let mut prices = coarse.map_or_else(|| greedy(&offers, per_row, &targets), <[f64]>::to_vec);
         let left = newton(&offers, per_row, &targets, goal, &mut prices);
         (prices, offers, left)
@@ -163,12 +163,23 @@ fn run(index: usize, group: usize) -> usize {
     index * group + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % group
 }
 
+/// The rows that reach a floor, ascending, and of each block the places of its rows among them.
+pub(crate) fn pairs_above(values: &[f64], floors: &[f64]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let mut pass = Pass::new(floors);
+    pass.all(values);
+    let mut of_block = vec![Vec::new(); floors.len()];
+    for place in 0..pass.rows.len() {
+        pass.offers.row(place).blocks.iter().for_each(|&block| of_block[block as usize].push(place));
+    }
+    (pass.rows, of_block)
+}
+
 /// Keeps the pairs with a score at or above the floor of the block, and checks all scores on the way.
 pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
     let values = scores.values();
-    let mut scan = Scan::new(floors);
-    scan.all(values);
-    let Scan { rows, mut offers, fine, .. } = scan;
+    let mut pass = Pass::new(floors);
+    pass.all(values);
+    let Pass { rows, mut offers, fine, .. } = pass;
     if !fine {
         let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
         let place = values.iter().position(bad).expect("a bad score was seen");
@@ -199,7 +210,7 @@ fn range(scores: &[f64]) -> (f64, f64) {
 }
 
 /// A pass over scores that keeps the pairs at or above the floors.
-pub(super) struct Scan {
+struct Pass {
     blocks: usize,
     kernel: Kernel,
     /// The floors of eight rows, so that they fill whole vectors whatever the number of blocks.
@@ -208,14 +219,14 @@ pub(super) struct Scan {
     row_of: Vec<u8>,
     /// Of each score of a part, whether it reaches its floor.
     bits: Vec<u8>,
-    pub(super) rows: Vec<usize>,
-    pub(super) offers: Offers,
+    rows: Vec<usize>,
+    offers: Offers,
     /// Whether all scores are finite or -infinity.
     fine: bool,
 }
 
-impl Scan {
-    pub(super) fn new(floors: &[f64]) -> Self {
+impl Pass {
+    fn new(floors: &[f64]) -> Self {
         let blocks = floors.len();
         // No forbidden pair reaches a finite floor.
         let floors = floors.iter().map(|floor| floor.max(f64::MIN)).cycle().take(EIGHT * blocks).collect();
@@ -232,7 +243,7 @@ impl Scan {
     }
 
     /// Takes all rows.
-    pub(super) fn all(&mut self, scores: &[f64]) {
+    fn all(&mut self, scores: &[f64]) {
         let mut parts = scores.chunks(PART * self.blocks).enumerate();
         while let Some((part, scores)) = parts.next() {
             self.take(part * PART, scores, parts.clone().next().map_or(&[], |(_, ahead)| ahead));

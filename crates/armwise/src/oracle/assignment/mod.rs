@@ -17,12 +17,14 @@ mod quota;
 mod separate;
 mod solve;
 mod ties;
+mod within_budget;
 
 #[cfg(test)]
 pub(crate) use filter::looked_at;
+pub(crate) use filter::pairs_above;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
-use super::{Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection};
+use super::{Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection, raised};
 use crate::{Error, error::check};
 use grid::Grid;
 use quota::Slots;
@@ -59,6 +61,10 @@ use serde::{Deserialize, Serialize};
 /// `on_infeasible = "fill"` as many mandatory units as possible are filled, then the sum is maximised, and the
 /// selection says what is missing.
 ///
+/// # Budget
+/// With `cost` and `budget`, what is chosen may cost so much in all. The answer is then optimal where the budget comes
+/// out even, and says otherwise how far from the best it may be (see `within_budget.rs`).
+///
 /// # Reference
 /// Section VII-A2: "Sending promotions".
 ///
@@ -73,7 +79,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(best.objective, 1.5);
 /// # Ok::<(), armwise::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
     /// How many customers each promotion gets.
@@ -84,29 +90,16 @@ pub struct Assignment {
     /// What to do where the quotas cannot be met.
     #[serde(default)]
     pub on_infeasible: OnInfeasible,
+    /// The column of costs, where there is a budget; `block` is the block number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<String>,
+    /// What the chosen arms may cost together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
 }
 
 fn one() -> usize {
     1
-}
-
-/// The pairs that can matter.
-#[derive(Debug)]
-pub(crate) struct Promising {
-    /// A pair below the floor of its block is not among them.
-    pub(crate) floors: Vec<f64>,
-    /// The rows, ascending.
-    pub(crate) rows: Vec<usize>,
-    /// Of each block, the places of its rows in `rows`.
-    pub(crate) of_block: Vec<Vec<usize>>,
-}
-
-impl Promising {
-    /// Whether these prices prove that no other pair can be in a best super arm: there is one for each block, and it
-    /// is no lower than the floor.
-    pub(crate) fn is_proven_by(&self, prices: &[Price]) -> bool {
-        prices.len() == self.floors.len() && prices.iter().zip(&self.floors).all(|(price, floor)| price.value >= *floor)
-    }
 }
 
 /// The best filling: as many mandatory units as possible, then the largest sum.
@@ -126,28 +119,13 @@ impl Assignment {
     /// Each customer in at most one promotion, infeasible quotas as an error.
     #[must_use]
     pub fn new(quotas: impl Into<BlockQuotas>) -> Self {
-        Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error }
+        Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error, cost: None, budget: None }
     }
 
-    /// Of intervals that hold the scores, the pairs that can matter, most probably: floors for the blocks, and the rows
-    /// that can reach one with the blocks they can reach. None where prices could not prove it, or for too few rows to tell.
-    pub(crate) fn promising(&self, upper: &[f64], lower: &[f64], blocks: usize) -> Option<Promising> {
-        let slots = self.quotas.slots(blocks, upper.len() / blocks).ok()?;
-        let provable = self.on_infeasible == OnInfeasible::Error && slots.iter().all(|slots| slots.exact);
-        if !provable || self.per_row == 0 || self.per_row >= blocks {
-            return None;
-        }
-        let floors = filter::estimate(lower, &slots, self.per_row).floors;
-        if floors.contains(&f64::NEG_INFINITY) {
-            return None;
-        }
-        let mut scan = filter::Scan::new(&floors);
-        scan.all(upper);
-        let pairs =
-            (0..scan.rows.len()).flat_map(|row| scan.offers.row(row).blocks.iter().map(move |block| (row, *block)));
-        let mut of_block = vec![Vec::new(); blocks];
-        pairs.for_each(|(row, block)| of_block[block as usize].push(row));
-        Some(Promising { floors, rows: scan.rows, of_block })
+    /// The same with a budget: the values of a column, added over the chosen arms, may come to this much.
+    #[must_use]
+    pub fn within(self, cost: &str, budget: f64) -> Self {
+        Self { cost: Some(cost.to_owned()), budget: Some(budget), ..self }
     }
 
     /// The best filling. Penalties (-1e30 for "please do not") would set the scale and drown the other scores, so
@@ -250,50 +228,82 @@ impl Filling {
         let mut chosen = vec![0; self.slots.len()];
         self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
         let short = (0..chosen.len()).filter(|&block| chosen[block] < self.slots[block].min);
-        let missing =
-            |block| Missing { of: format!("block = {block}"), needed: quotas.min(block), chosen: chosen[block] };
+        let missing = |block| Missing { of: Limit::Block(block), needed: quotas.min(block), chosen: chosen[block] };
         short.map(missing).collect()
     }
 
-    fn prices(&self, fill: bool) -> Vec<Price> {
-        let price = |block: usize| {
-            let value = match (self.slots[block].exact, self.worth[block]) {
-                (true, (true, worth)) => worth,
-                (true, (false, worth)) if fill => worth,
-                (true, _) => return None,
-                (false, (fills, worth)) => {
-                    if fills {
-                        worth.max(0.0)
-                    } else {
-                        0.0
-                    }
-                }
-            };
-            Some(Price { of: format!("block = {block}"), value })
+    /// The prices of filled quotas, lower by more than rounding could be wrong. More rows only raise them, so a score
+    /// below is out for good. A quota that cannot be raised has no floor; nor has a range whose minimum alone is filled
+    /// at a price of 0, since it may have had to take what is worth less than nothing.
+    fn floors(&self) -> Vec<f64> {
+        let mut chosen = vec![0; self.slots.len()];
+        self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
+        let floor = |block: usize| {
+            let slots = self.slots[block];
+            let told = |price: &f64| slots.exact || slots.min == 0 || chosen[block] > slots.min || *price > 0.0;
+            let price = self.price(block, false).filter(told);
+            price.map_or(f64::NEG_INFINITY, |price| price - 1e-9 * (1.0 + price.abs()))
         };
+        (0..self.slots.len()).map(floor).collect()
+    }
+
+    fn prices(&self, fill: bool) -> Vec<Price> {
+        let price = |block| Some(Price { of: Limit::Block(block), value: self.price(block, fill)? });
         (0..self.slots.len()).filter_map(price).collect()
+    }
+
+    /// What one more unit of a quota is worth; none for an exact one that cannot be raised.
+    fn price(&self, block: usize, fill: bool) -> Option<f64> {
+        match (self.slots[block].exact, self.worth[block]) {
+            (true, (fills, worth)) => (fills || fill).then_some(worth),
+            (false, (true, worth)) => Some(worth.max(0.0)),
+            (false, (false, _)) => Some(0.0),
+        }
     }
 }
 
 impl Oracle for Assignment {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        let filling = self.fill(scores)?;
-        let missing = filling.missing(&self.quotas);
-        if !missing.is_empty() && self.on_infeasible == OnInfeasible::Error {
-            let needs: Vec<usize> = (0..scores.blocks()).map(|block| self.quotas.min(block)).collect();
-            let mut chosen = vec![Vec::new(); scores.len()];
-            filling.arms.iter().for_each(|arm| chosen[arm.row].push(arm.block));
-            return Err(Error::Infeasible(hall::explain(scores, filling.per_row, &needs, &chosen)));
+        match (&self.cost, self.budget) {
+            (Some(cost), Some(budget)) => within_budget::argmax(self, scores, cost, budget),
+            (None, None) => self.best(scores),
+            _ => Err(Error::Constraint("a budget needs a column of costs, and costs need a budget".into())),
         }
-        let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
-        Ok(Selection { prices, missing, ..Selection::in_order(filling.arms, scores) })
     }
 
-    fn needs(&self) -> Needs<'_> {
-        Needs::Priced(self)
+    fn needs(&self) -> Needs {
+        let from = match &self.quotas {
+            BlockQuotas::All(quota) => quota.least_filled(),
+            BlockQuotas::Each(each) => each.iter().fold(0_usize, |sum, quota| sum.saturating_add(quota.least_filled())),
+        };
+        if self.budget.is_some() { Needs::All } else { Needs::Floors { from } }
     }
 
-    /// The rows of the part's own best filling, at most the sum of the quotas.
+    fn guess_floors(&self, sample: &Scores<'_>, share: f64) -> Result<Option<Vec<f64>>, Error> {
+        let slots = self.quotas.slots(sample.blocks(), usize::MAX - 1)?;
+        if share < 1.0 {
+            let range = |slots: &Slots| match raised(slots.min, share) {
+                min if slots.exact => Quota::Exactly(min),
+                min if slots.max == usize::MAX => Quota::Between(QuotaRange { min, max: None }),
+                min => Quota::between(min, raised(slots.max, share)),
+            };
+            let quotas = BlockQuotas::Each(slots.iter().map(range).collect());
+            return match (Self { quotas, on_infeasible: OnInfeasible::Error, ..self.clone() }).best(sample) {
+                Err(Error::Infeasible(_)) => Ok(None),
+                best => Ok(best?.floors.filter(|floors| floors.iter().any(|floor| floor.is_finite()))),
+            };
+        }
+        let exact = self.on_infeasible == OnInfeasible::Error && slots.iter().all(|slots| slots.exact);
+        if !exact || self.per_row == 0 || self.per_row >= slots.len() {
+            return Ok(None);
+        }
+        let slots = self.quotas.slots(sample.blocks(), sample.len())?;
+        let floors = filter::estimate(sample.values(), &slots, self.per_row).floors;
+        Ok(Some(floors).filter(|floors| !floors.contains(&f64::NEG_INFINITY)))
+    }
+
+    /// The rows of the part's own best filling, at most the sum of the quotas; with a budget all rows, since which of
+    /// them matter depends on the price of cost, which only the whole tells.
     ///
     /// They suffice: let X be the optimum of the whole and Y that of the part, and suppose X uses a row of the part
     /// that Y does not. The difference of X and Y on the part falls into alternating paths; follow the one that
@@ -303,9 +313,29 @@ impl Oracle for Assignment {
     /// them improves. Both are the only optima under the tie rule, so there is no such row. This holds for any
     /// `per_row`, ranges, negative scores and quotas that cannot be met.
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        if self.budget.is_some() {
+            return Ok((0..part.len()).collect());
+        }
         let mut rows: Vec<usize> = self.fill(part)?.arms.into_iter().map(|arm| arm.row).collect();
         rows.sort_unstable();
         rows.dedup();
         Ok(rows)
+    }
+}
+
+impl Assignment {
+    /// The best super arm, whatever it costs.
+    fn best(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
+        let filling = self.fill(scores)?;
+        let missing = filling.missing(&self.quotas);
+        if !missing.is_empty() && self.on_infeasible == OnInfeasible::Error {
+            let needs: Vec<usize> = (0..scores.blocks()).map(|block| self.quotas.min(block)).collect();
+            let mut chosen = vec![Vec::new(); scores.len()];
+            filling.arms.iter().for_each(|arm| chosen[arm.row].push(arm.block));
+            return Err(Error::Infeasible(hall::explain(scores, filling.per_row, &needs, &chosen)));
+        }
+        let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
+        let floors = missing.is_empty().then(|| filling.floors());
+        Ok(Selection { prices, missing, floors, ..Selection::in_order(filling.arms, scores) })
     }
 }

@@ -49,6 +49,14 @@ impl Quota {
         }
     }
 
+    /// How many rows it takes where enough are worth it: its maximum, or its minimum where that is all there is.
+    pub(super) fn least_filled(self) -> usize {
+        match self.bounds() {
+            (min, usize::MAX) => min,
+            (_, max) => max,
+        }
+    }
+
     /// From `min` to `max`.
     #[must_use]
     pub const fn between(min: usize, max: usize) -> Self {

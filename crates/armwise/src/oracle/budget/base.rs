@@ -6,7 +6,7 @@
 
 use super::items::Grids;
 use super::prices::Prices;
-use super::problem::{Limit, Problem, tie};
+use super::problem::{Cap, Problem, tie};
 use super::search::Slack;
 use crate::Scores;
 use std::ops::Range;
@@ -171,7 +171,7 @@ fn keep_best(chosen: &mut [bool], values: &[f64], row: Range<usize>, per_row: us
 
 fn slack(problem: &Problem, prices: &Prices, grids: &Grids, chosen: &[bool]) -> Slack {
     // A limit far above all costs together is capped, so that no later sum overflows.
-    let amount = |limit: &Limit| grids.cost.units(limit.amount).min(i128::MAX / 4);
+    let amount = |limit: &Cap| grids.cost.units(limit.amount).min(i128::MAX / 4);
     let mut left: Vec<i128> = problem.limits.iter().map(amount).collect();
     let mut taken = 0;
     for (arm, _) in problem.arms.iter().zip(chosen).filter(|(_, chosen)| **chosen) {

@@ -6,7 +6,7 @@
 //! not depend on the order of the arms.
 
 use super::newton::improve;
-use super::problem::{Arm, Limit, Problem, mix};
+use super::problem::{Arm, Cap, Problem, mix};
 use crate::Scores;
 
 /// What one unit of each limit costs.
@@ -51,8 +51,8 @@ pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
         return improve(problem, in_turn(problem, prices, TURNS));
     }
     // Rows are taken by their ids, so that the sample does not depend on their order.
-    let sampled = |arm: &&Arm| mix(scores.arms().id(arm.pick.row)).is_multiple_of(step);
-    let share = |limit: &Limit| Limit { amount: limit.amount / step as f64, ..limit.clone() };
+    let sampled = |arm: &&Arm| mix(scores.keys().id(arm.pick.row)).is_multiple_of(step);
+    let share = |limit: &Cap| Cap { amount: limit.amount / step as f64, ..limit.clone() };
     let limits = problem.limits.iter().map(share).collect();
     let mut sample = problem.part(problem.arms.iter().filter(sampled).copied(), limits);
     sample.k = problem.k.map(|k| (k / step as usize).max(1));

@@ -5,7 +5,7 @@
 
 use super::Budget;
 use super::fixed::Grid;
-use crate::{Error, Pick, Scores};
+use crate::{Error, Limit, Pick, Scores};
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -27,15 +27,19 @@ pub(super) struct Arm {
 
 /// A budget.
 #[derive(Debug, Clone)]
-pub(super) struct Limit {
-    pub(super) name: String,
+pub(super) struct Cap {
     /// With the tolerance.
     pub(super) amount: f64,
     /// The block it is for; all blocks if none.
     pub(super) block: Option<usize>,
 }
 
-impl Limit {
+impl Cap {
+    /// What its price speaks of.
+    pub(super) fn of(&self) -> Limit {
+        self.block.map_or(Limit::Budget, Limit::Block)
+    }
+
     #[inline]
     pub(super) fn concerns(&self, arm: &Arm) -> bool {
         self.block.is_none_or(|block| block == arm.pick.block)
@@ -47,7 +51,7 @@ impl Limit {
 pub(super) struct Problem {
     /// In the order of the scores, so the arms of a row stand together.
     pub(super) arms: Vec<Arm>,
-    pub(super) limits: Vec<Limit>,
+    pub(super) limits: Vec<Cap>,
     /// The limit of all arms, and that of each block.
     of_all: Option<usize>,
     of_block: Vec<Option<usize>>,
@@ -65,19 +69,18 @@ impl Problem {
     pub(super) fn new(budget: &Budget, blocks: usize) -> Self {
         let mut limits = Vec::new();
         if let Some(amount) = budget.budget {
-            limits.push(Limit { name: "budget".to_owned(), amount: amount * (1.0 + TOLERANCE), block: None });
+            limits.push(Cap { amount: amount * (1.0 + TOLERANCE), block: None });
         }
         for (block, &amount) in budget.budgets.iter().flatten().enumerate() {
             if amount < f64::INFINITY {
-                let name = format!("block = {block}");
-                limits.push(Limit { name, amount: amount * (1.0 + TOLERANCE), block: Some(block) });
+                limits.push(Cap { amount: amount * (1.0 + TOLERANCE), block: Some(block) });
             }
         }
         let per_row = budget.per_row.filter(|&per_row| per_row < blocks);
         Self::empty(limits, blocks, budget.k, per_row)
     }
 
-    fn empty(limits: Vec<Limit>, blocks: usize, k: Option<usize>, per_row: Option<usize>) -> Self {
+    fn empty(limits: Vec<Cap>, blocks: usize, k: Option<usize>, per_row: Option<usize>) -> Self {
         let mut of_block = vec![None; blocks];
         let mut of_all = None;
         for (at, limit) in limits.iter().enumerate() {
@@ -98,7 +101,7 @@ impl Problem {
     }
 
     /// A problem of some of these arms, with limits of its own.
-    pub(super) fn part(&self, arms: impl IntoIterator<Item = Arm>, limits: Vec<Limit>) -> Self {
+    pub(super) fn part(&self, arms: impl IntoIterator<Item = Arm>, limits: Vec<Cap>) -> Self {
         let mut part = Self::empty(limits, self.of_block.len(), self.k, self.per_row);
         arms.into_iter().for_each(|arm| part.push(arm));
         part
@@ -147,12 +150,13 @@ impl Problem {
             return Err(Error::Constraint(text));
         }
         let most = self.largest_cost;
-        let small = |limit: &&Limit| limit.amount > 0.0 && most > SPREAD * limit.amount;
+        let small = |limit: &&Cap| limit.amount > 0.0 && most > SPREAD * limit.amount;
         match self.limits.iter().find(small) {
             None => Ok(()),
             Some(limit) => Err(Error::Constraint(format!(
                 "a cost of {most} beside a budget of {} ({}): the most is 2^20 times as much; scale the costs and budgets of the blocks",
-                limit.amount, limit.name
+                limit.amount,
+                limit.of()
             ))),
         }
     }
@@ -203,7 +207,7 @@ pub(super) fn tie(a: Pick, b: Pick, scores: &Scores<'_>) -> Ordering {
 
 /// The tie key of an arm and a hash of its id and block; sums of these decide between equal super arms.
 pub(super) fn tie_keys(arm: Pick, scores: &Scores<'_>) -> [i128; 2] {
-    let id = scores.arms().id(arm.row);
+    let id = scores.keys().id(arm.row);
     [i128::from(scores.tie_key(arm)), i128::from(mix(id ^ mix(arm.block as u64)))]
 }
 

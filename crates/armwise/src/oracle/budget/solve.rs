@@ -8,10 +8,10 @@ use super::base::Base;
 use super::items::{COPIES, Grids, Item, View};
 use super::lines::Lines;
 use super::prices;
-use super::problem::{Limit, Problem};
+use super::problem::{Cap, Problem};
 use super::search::{Dominance, Found, Outcome, Slack};
 use super::several::{DepthFirst, local};
-use crate::oracle::{Pick, Price, Quality, Scores, Selection};
+use crate::oracle::{Limit, Pick, Price, Quality, Scores, Selection};
 
 /// How often the gap doubles before it reaches what the greedy answer leaves open.
 const STEPS: i32 = 12;
@@ -87,14 +87,10 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
         }
         None => greedy,
     };
-    let mut named: Vec<Price> = problem
-        .limits
-        .iter()
-        .zip(&prices.limits)
-        .map(|(limit, &value)| Price { of: limit.name.clone(), value })
-        .collect();
+    let mut named: Vec<Price> =
+        problem.limits.iter().zip(&prices.limits).map(|(limit, &value)| Price { of: limit.of(), value }).collect();
     if problem.k.is_some() {
-        named.push(Price { of: "k".to_owned(), value: prices.place });
+        named.push(Price { of: Limit::K, value: prices.place });
     }
     Answer { arms: chosen.into_iter().map(|at| problem.arms[at].pick).collect(), short: found.short, prices: named }
 }
@@ -240,10 +236,10 @@ fn without_budgets(problem: &Problem, grids: &Grids, scores: &Scores<'_>) -> Opt
     if left.iter().any(|&left| left < 0) {
         return None;
     }
-    let free = |limit: &Limit| Price { of: limit.name.clone(), value: 0.0 };
+    let free = |limit: &Cap| Price { of: limit.of(), value: 0.0 };
     let mut prices: Vec<Price> = problem.limits.iter().map(free).collect();
     if problem.k.is_some() {
-        prices.push(Price { of: "k".to_owned(), value: place });
+        prices.push(Price { of: Limit::K, value: place });
     }
     Some(Answer { arms: chosen.into_iter().map(|at| problem.arms[at].pick).collect(), short: 0.0, prices })
 }

@@ -152,7 +152,7 @@ impl LinearRow {
         let mut by_row: Vec<(usize, usize, f64)> = terms.map(|(place, c)| (arms[place].row, place, c)).collect();
         by_row.sort_unstable_by_key(|&(row, place, _)| (row, place));
         let one = |rows: &[(usize, usize, f64)]| Written {
-            name: format!("{name}, id {}", scores.arms().id(rows[0].0)),
+            name: format!("{name}, id {}", scores.keys().id(rows[0].0)),
             lo,
             hi,
             terms: rows.iter().map(|&(_, place, c)| (place, c)).collect(),
@@ -166,7 +166,7 @@ impl LinearRow {
             by_row.iter().for_each(|(row, ..)| {
                 without.remove(row);
             });
-            if let Some(id) = without.into_iter().map(|row| scores.arms().id(row)).min() {
+            if let Some(id) = without.into_iter().map(|row| scores.keys().id(row)).min() {
                 written.push(Written { name: format!("{name}, id {id}"), lo, hi, terms: Vec::new() });
             }
         }

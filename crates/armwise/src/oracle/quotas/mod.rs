@@ -8,7 +8,7 @@ mod forest;
 mod greedy;
 mod sort;
 
-use super::{Missing, OnInfeasible, Oracle, Price, Scores, Selection};
+use super::{Limit, Missing, OnInfeasible, Oracle, Price, Scores, Selection};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -105,9 +105,8 @@ pub enum OneOrMany {
 /// How many arms of a set may be chosen.
 #[derive(Debug, Clone, PartialEq)]
 struct Limits {
-    /// The name of the minimum and of the maximum in reasons and prices: those of a group have one name, those of
-    /// all arms together are the fields `min` and `k`.
-    names: [String; 2],
+    /// What reasons and prices of the minimum and of the maximum speak of: the same group, or `min` and `k`.
+    of: [Limit; 2],
     min: usize,
     max: usize,
     /// The place in the constraint and the first value: an order that the data's order does not touch.
@@ -115,12 +114,12 @@ struct Limits {
 }
 
 impl Limits {
-    fn least(&self) -> &str {
-        &self.names[0]
+    fn least(&self) -> &Limit {
+        &self.of[0]
     }
 
-    fn most(&self) -> &str {
-        &self.names[1]
+    fn most(&self) -> &Limit {
+        &self.of[1]
     }
 
     fn by_order(&self, other: &Self) -> Ordering {
@@ -138,22 +137,19 @@ impl Group {
     }
 
     fn limits(&self, place: usize, values: &[f64]) -> Result<Limits, Error> {
-        let name = match values {
-            [value] => format!("{} = {value}", self.column),
-            values => format!("{} = {values:?}", self.column),
-        };
+        let of = Limit::Group { column: self.column.clone(), values: values.to_vec() };
         let (min, max) = match (self.exactly, self.min, self.max) {
             (Some(exactly), None, None) => (exactly, exactly),
             (Some(_), ..) => {
-                return Err(Error::Constraint(format!("group {name}: `exactly` excludes `min` and `max`")));
+                return Err(Error::Constraint(format!("group {of}: `exactly` excludes `min` and `max`")));
             }
             (None, min, max) => (min.unwrap_or(0), max.unwrap_or(usize::MAX)),
         };
         if min > max {
-            return Err(Error::Constraint(format!("group {name}: min {min} is above max {max}")));
+            return Err(Error::Constraint(format!("group {of}: min {min} is above max {max}")));
         }
         let order = (place, values.first().copied().unwrap_or(0.0));
-        Ok(Limits { names: [name.clone(), name], min, max, order })
+        Ok(Limits { of: [of.clone(), of], min, max, order })
     }
 }
 
@@ -163,7 +159,7 @@ impl Quotas {
         if self.min > max {
             return Err(Error::Constraint(format!("min {} is above k {max}", self.min)));
         }
-        Ok(Limits { names: ["min".to_owned(), "k".to_owned()], min: self.min, max, order: (usize::MAX, 0.0) })
+        Ok(Limits { of: [Limit::Min, Limit::K], min: self.min, max, order: (usize::MAX, 0.0) })
     }
 }
 

@@ -14,37 +14,37 @@ use crate::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is written down about the arms of a part, as many as a task of the scan has; arms past the last have zeros.
+/// What is written down about the arms of a part, as many as a task has; arms past the last have zeros.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(in crate::prune) struct Part {
     /// Upper bounds of the widths.
-    pub(crate) widths: Vec<f32>,
-    /// direction . x, within [`Band::coarse`](crate::prune::bound::Band::coarse).
-    pub(crate) dots: Vec<f32>,
+    pub(in crate::prune) widths: Vec<f32>,
+    /// direction . x, within the error of features in 16 bits.
+    pub(in crate::prune) dots: Vec<f32>,
 }
 
 /// All parts, each under a lock that nobody waits for: a task writes its own part.
 #[derive(Debug)]
-pub(crate) struct Memory(Vec<Mutex<Part>>);
+pub(in crate::prune) struct Memory(Vec<Mutex<Part>>);
 
 impl Memory {
     /// Room for this many parts.
-    pub(crate) fn new(parts: usize) -> Self {
+    pub(in crate::prune) fn new(parts: usize) -> Self {
         Self((0..parts).map(|_| Mutex::default()).collect())
     }
 
     /// A part, to read and to write.
-    pub(crate) fn part(&self, part: usize) -> MutexGuard<'_, Part> {
+    pub(in crate::prune) fn part(&self, part: usize) -> MutexGuard<'_, Part> {
         self.0[part].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What earlier rounds leave behind.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Remembered {
     /// V as it was in the last round, with tr V and tr V^-1.
     v: Vec<f64>,
-    widths_range: Widths,
+    widths: Widths,
     /// The direction that `memory.dots` are products with.
     pub(super) direction: Vec<f64>,
     pub(super) memory: Memory,
@@ -54,25 +54,25 @@ pub(super) struct Seen {
     pub(super) uppers: Vec<f32>,
 }
 
-impl Seen {
+impl Remembered {
     /// Nothing yet, or widths of this very posterior.
     pub(super) fn new(posterior: &Posterior, memory: Memory) -> Self {
-        let (v, widths_range) = (posterior.v().to_vec(), *posterior.widths());
-        Self { v, widths_range, direction: Vec::new(), memory, slack: 1.0 + 2.0 * widths_range.eta, uppers: Vec::new() }
+        let (v, widths) = (posterior.v().to_vec(), *posterior.widths());
+        Self { v, widths, direction: Vec::new(), memory, slack: 1.0 + 2.0 * widths.eta, uppers: Vec::new() }
     }
 
     /// What is left of it for a posterior: bounds that hold for today's widths, if they are of any use.
     pub(super) fn grown(self, posterior: &Posterior) -> Option<Self> {
         /// A V that shrank by more is another model.
         const LEAST: f64 = 0.5;
-        let (v, d, widths_range) = (posterior.v(), posterior.dim(), *posterior.widths());
+        let (v, d, widths) = (posterior.v(), posterior.dim(), *posterior.widths());
         if v == self.v {
             return Some(self);
         }
         if self.v.len() != v.len() {
             return None;
         }
-        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (widths_range.trace + c * self.widths_range.trace);
+        let delta = |c: f64| 4.0 * (d as f64 + 2.0) * UNIT * (widths.trace + c * self.widths.trace);
         let holds = |c: f64| {
             let shift = |i, j| if i == j { delta(c) } else { 0.0 };
             cholesky(d, |i, j| v[triangle(i) + j] - c * self.v[triangle(i) + j] + shift(i, j)).is_ok()
@@ -88,9 +88,9 @@ impl Seen {
             }
             *(if holds(middle) { &mut c } else { &mut above }) = middle;
         }
-        let least = c - 2.0 * delta(c) * self.widths_range.inverse_trace;
+        let least = c - 2.0 * delta(c) * self.widths.inverse_trace;
         let slack = self.slack / least.sqrt() * (1.0 + 1e-9);
-        (least > 0.9 * c).then(|| Self { slack, v: v.to_vec(), widths_range, ..self })
+        (least > 0.9 * c).then(|| Self { slack, v: v.to_vec(), widths, ..self })
     }
 }
 
@@ -108,12 +108,12 @@ mod tests {
             }
             model.posterior(0, 1.0).expect("factors")
         };
-        let seen = |posterior: &Posterior| Seen::new(posterior, Memory::new(0));
+        let remembered = |posterior: &Posterior| Remembered::new(posterior, Memory::new(0));
         let (few, many) = (rows(3), rows(4));
-        assert!(seen(&few).grown(&many).is_some_and(|seen| seen.slack < 1.0 + 1e-8));
-        assert!(seen(&few).grown(&few).is_some());
-        let shrunk = seen(&many).grown(&few);
+        assert!(remembered(&few).grown(&many).is_some_and(|remembered| remembered.slack < 1.0 + 1e-8));
+        assert!(remembered(&few).grown(&few).is_some());
+        let shrunk = remembered(&many).grown(&few);
         // The fourth row is most of V: its loss more than halves V along (0, 1, 0).
-        assert!(shrunk.is_none_or(|seen| seen.slack > 1.2));
+        assert!(shrunk.is_none_or(|remembered| remembered.slack > 1.2));
     }
 }

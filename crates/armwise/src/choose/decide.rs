@@ -1,0 +1,69 @@
+//! From the oracle's selection to a decision.
+
+use super::{ChosenArm, Decision};
+use crate::{
+    Arms, Error, Oracle, Pick, Round, Row, Scores,
+    model::check_features,
+    oracle::Selection,
+    score::{Explanation, Scorer},
+};
+use rayon::prelude::*;
+
+/// Asks the oracle, and refuses what one of somebody's own may get wrong.
+pub(super) fn ask(oracle: &dyn Oracle, scores: &Scores<'_>) -> Result<Selection, Error> {
+    let selection = oracle.argmax(scores)?;
+    selection.check(scores)?;
+    Ok(selection)
+}
+
+/// Writes a selection from these arms down.
+pub(super) fn decide(
+    scorer: &Scorer<'_>,
+    round: Round,
+    arms: &Arms<'_>,
+    selection: Selection,
+) -> Result<Decision, Error> {
+    Ok(Decision {
+        round,
+        arms: chosen_arms(scorer, arms, &selection.arms)?,
+        objective: selection.objective,
+        upper_bound: selection.upper_bound,
+        quality: selection.quality,
+        prices: selection.prices,
+        missing: selection.missing,
+    })
+}
+
+/// Picks that one task writes down.
+const PICKS: usize = 2048;
+
+/// The picks in their order, with what there is to tell about them.
+pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) -> Result<Vec<ChosenArm>, Error> {
+    let task = |picks: &[Pick]| -> Result<Vec<ChosenArm>, Error> {
+        let mut rows = Vec::with_capacity(picks.len() * arms.dim());
+        picks.iter().for_each(|pick| arms.row_onto(pick.row, &mut rows));
+        if check_features(0, &rows).is_err() {
+            let picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
+            picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
+        }
+        let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
+        let explained = scorer.explain(&rows, &ids, picks);
+        let chosen = |((pick, id), (explained, features)): ((&Pick, u64), (Explanation, Row))| {
+            let Explanation { mean, width, draw, score } = explained;
+            let (block, name) = (pick.block as u32, arms.name(pick.row).map(str::to_owned));
+            ChosenArm { id, name, block, mean, width, draw, score, features }
+        };
+        let rows = Row::rows(rows, arms.dim());
+        Ok(picks.iter().zip(ids).zip(explained.into_iter().zip(rows)).map(chosen).collect())
+    };
+    if picks.len() <= PICKS {
+        return task(picks);
+    }
+    // The first error in the order of the picks, whatever the threads do.
+    let tasks: Vec<_> = picks.par_chunks(PICKS).map(task).collect();
+    let mut all = Vec::with_capacity(picks.len());
+    for arms in tasks {
+        all.extend(arms?);
+    }
+    Ok(all)
+}

@@ -1,0 +1,153 @@
+//! Learning: rewards of decisions, once each; and what a learner can be told outside of decisions.
+//!
+//! Everything is checked before anything changes. What comes in by [`Learner::observe`] is not booked in the ledger, so
+//! nothing stops it from coming twice.
+
+use super::{ChosenArm, Decision, Learner, Reward};
+use crate::{Error, Model, Observation, Policy};
+
+impl<P: Policy> Learner<P> {
+    /// Learns rewards of a decision: of any subset of its arms, in any order, at any time, once each.
+    ///
+    /// # Errors
+    /// [`Error::UnknownArm`], [`Error::SecondReward`], [`Error::RewardNotFinite`] and others; then nothing is
+    /// learned, not even the good rewards.
+    pub fn learn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
+        let places = self.places(decision, rewards)?;
+        for (&place, reward) in places.iter().zip(rewards) {
+            if let Some(reward) = self.ledger.get(decision.round, &decision.arms[place])? {
+                return Err(second_reward(decision, place, reward));
+            }
+            if !reward.reward.is_finite() {
+                return Err(Error::RewardNotFinite { id: reward.id, block: reward.block, value: reward.reward });
+            }
+        }
+        let pairs = places.iter().zip(rewards);
+        let seen: Vec<_> = pairs.map(|(&place, reward)| decision.observation(place, reward.reward)).collect();
+        self.model.observe_batch(&seen)?;
+        for (&place, reward) in places.iter().zip(rewards) {
+            self.ledger.set(decision.round, &decision.arms[place], Some(reward.reward));
+        }
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// Changes rewards that were learned before: b += (r' - r) x.
+    ///
+    /// # Errors
+    /// As [`learn`](Self::learn), and [`Error::NoReward`] if an arm has no reward yet.
+    pub fn correct(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
+        self.revise(decision, rewards, Model::correct, Some)
+    }
+
+    /// Takes back rewards that were learned before, as if they had never come; the values given do not matter.
+    ///
+    /// # Errors
+    /// As [`correct`](Self::correct).
+    pub fn unlearn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
+        let rewards: Vec<Reward> = rewards.iter().map(|reward| Reward { reward: 0.0, ..reward.clone() }).collect();
+        self.revise(decision, &rewards, |model, seen, _| model.unlearn(seen), |_| None)
+    }
+
+    /// Adds everything that another learner has learned, with its bookkeeping: the policy and the tie rule stay.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the models do not fit, [`Error::SecondReward`] if both learned the same reward.
+    pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
+        let ledger = self.ledger.merged(&other.ledger)?;
+        self.model.merge(&other.model)?;
+        self.ledger = ledger;
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// Gives up the bookkeeping of all rounds before `t`: their rewards are refused from now on.
+    pub fn close_before(&mut self, t: u64) {
+        self.ledger.close_before(t);
+    }
+
+    fn revise(
+        &mut self,
+        decision: &Decision,
+        rewards: &[Reward],
+        change: impl Fn(&mut Model, &Observation<'_>, f64) -> Result<(), Error>,
+        book: impl Fn(f64) -> Option<f64>,
+    ) -> Result<(), Error> {
+        let places = self.places(decision, rewards)?;
+        let mut learned = Vec::with_capacity(places.len());
+        for (&place, reward) in places.iter().zip(rewards) {
+            let arm = &decision.arms[place];
+            let no_reward = Error::NoReward { id: arm.id, block: arm.block, t: decision.round.t };
+            let seen = decision.observation(place, self.ledger.get(decision.round, arm)?.ok_or(no_reward)?);
+            if !reward.reward.is_finite() {
+                return Err(Error::RewardNotFinite { id: arm.id, block: arm.block, value: reward.reward });
+            }
+            self.model.check(place, &seen)?;
+            self.model.check(place, &Observation { reward: reward.reward, ..seen })?;
+            learned.push(seen);
+        }
+        for ((seen, reward), &place) in learned.iter().zip(rewards).zip(&places) {
+            change(&mut self.model, seen, reward.reward)?;
+            self.ledger.set(decision.round, &decision.arms[place], book(reward.reward));
+        }
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// The arms that the rewards are for; each may be named once.
+    fn places(&self, decision: &Decision, rewards: &[Reward]) -> Result<Vec<usize>, Error> {
+        self.ledger.open(decision.round)?;
+        let places = decision.places(rewards)?;
+        let mut first: Vec<Option<f64>> = vec![None; decision.arms.len()];
+        for (&place, reward) in places.iter().zip(rewards) {
+            if let Some(reward) = first[place].replace(reward.reward) {
+                return Err(second_reward(decision, place, reward));
+            }
+        }
+        Ok(places)
+    }
+
+    /// Learns observations that belong to no decision of this learner: a history, a batch from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Model::observe`](crate::Model::observe); nothing is learned unless all are good.
+    pub fn observe(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
+        self.model.observe_batch(seen)?;
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// Counts everything learned so far `factor` times as much; the prior stays.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless 0 < factor <= 1.
+    ///
+    /// # Example
+    /// ```
+    /// use armwise::{Algorithm, Greedy, Learner, Observation};
+    /// let mut learner = Learner::new(Algorithm::Greedy(Greedy { lambda: 1.0 }), 1, 1)?;
+    /// learner.observe(&[Observation { t: 1, block: 0, x: &[1.0], reward: 3.0 }])?;
+    /// learner.forget(0.5)?;
+    /// let theta_hat = learner.posterior(0)?.theta_hat()[0]; // 0.5 * 3 / (1 + 0.5)
+    /// assert!((theta_hat - 1.0).abs() < 1e-12);
+    /// # Ok::<(), armwise::Error>(())
+    /// ```
+    pub fn forget(&mut self, factor: f64) -> Result<(), Error> {
+        self.model.forget(factor)?;
+        self.forget_posteriors();
+        Ok(())
+    }
+
+    /// Goes on as another policy with everything that was learned.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a parameter outside its range.
+    pub fn with_policy<Q: Policy>(self, policy: Q) -> Result<Learner<Q>, Error> {
+        Learner::from_parts(policy, self.ties, self.model, self.ledger)
+    }
+}
+
+fn second_reward(decision: &Decision, place: usize, reward: f64) -> Error {
+    let ChosenArm { id, block, .. } = decision.arms[place];
+    Error::SecondReward { id, block, t: decision.round.t, reward }
+}

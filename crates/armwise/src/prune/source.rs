@@ -1,0 +1,165 @@
+//! Bounds of the scores of arms at hand: from means alone, or from means and widths in f32.
+//!
+//! Means cost d operations to an arm in place of d^2. The width is then known only as far as the range of all widths,
+//! which is enough to leave out most arms where the spectrum of V is not too wide beside what the means differ by.
+
+use super::bound::{Both, Fill, Formula, Found, FromNorm};
+use crate::{
+    Arms, Features,
+    kernel::{Directions, Packed, Products},
+    score::{BlockScorer, Scorer},
+};
+
+/// Bounds of the scores of a round, one [`Formula`] per block.
+pub(crate) struct Bounds {
+    from: From,
+    pub(crate) formulas: Vec<Formula>,
+}
+
+enum From {
+    Means(Directions),
+    Widths(Vec<Packed<f32>>),
+}
+
+/// What a task needs room for.
+#[derive(Default)]
+pub(crate) struct Room {
+    pub(crate) products: Products<f32>,
+    ids: Vec<u64>,
+    coefficients: Vec<f64>,
+    upper: Vec<f64>,
+    lower: Vec<f64>,
+}
+
+impl Bounds {
+    /// From means and widths in f32; none for dimensions beyond what f32 can tell.
+    pub(crate) fn from_widths(scorer: &Scorer<'_>) -> Option<Self> {
+        let packed = scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, scorer.w(block)));
+        let formula = |block: &BlockScorer<'_>| Formula::new(block.bonus.times, &block.direction, scorer.w(block));
+        let formulas = scorer.blocks.iter().map(formula).collect::<Option<_>>()?;
+        Some(Self { from: From::Widths(packed.collect()), formulas })
+    }
+
+    /// From the means alone; none for dimensions beyond what f32 can tell, for few features, and for a V too near to a
+    /// singular one.
+    pub(crate) fn from_means(scorer: &Scorer<'_>) -> Option<Self> {
+        let directions: Vec<&[f64]> = scorer.blocks.iter().map(|block| &block.direction[..]).collect();
+        let directions = scorer.kernel.directions(&directions)?;
+        Some(Self { from: From::Means(directions), formulas: formulas_of_norms(scorer)? })
+    }
+
+    /// Finds the products of a part's arms.
+    pub(crate) fn multiply(&self, scorer: &Scorer<'_>, part: &Arms<'_>, products: &mut Products<f32>) {
+        let kernel = scorer.kernel;
+        match (&self.from, part.features()) {
+            (From::Widths(packed), Features::F32(x)) => kernel.approximate(x, packed, products),
+            (From::Widths(packed), Features::F64(x)) => kernel.approximate(x, packed, products),
+            (From::Means(directions), Features::F32(x)) => kernel.means(x, directions, products),
+            (From::Means(directions), Features::F64(x)) => kernel.means(x, directions, products),
+        }
+    }
+
+    /// Calls `see` for each block with the upper and the lower ends for the arms of a part, eligible or not. False if a
+    /// number is beyond f32; then what was seen so far means nothing.
+    pub(crate) fn each_block(
+        &self,
+        scorer: &Scorer<'_>,
+        part: &Arms<'_>,
+        room: &mut Room,
+        see: impl FnMut(usize, &[f64], &[f64]),
+    ) -> bool {
+        self.multiply(scorer, part, &mut room.products);
+        self.bound(scorer, part, room, see)
+    }
+
+    /// As [`each_block`](Self::each_block), for arms whose products are in the room.
+    pub(crate) fn bound(
+        &self,
+        scorer: &Scorer<'_>,
+        part: &Arms<'_>,
+        room: &mut Room,
+        mut see: impl FnMut(usize, &[f64], &[f64]),
+    ) -> bool {
+        let Room { products, ids, coefficients, upper, lower } = room;
+        upper.resize(part.len(), 0.0);
+        lower.resize(part.len(), 0.0);
+        for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
+            own.coefficients_of(part, ids, coefficients);
+            let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
+            let finite = match self.from {
+                From::Means(_) => {
+                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
+                }
+                From::Widths(_) => {
+                    let widths = Found(products.widths(block));
+                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+                }
+            };
+            if !finite {
+                return false;
+            }
+            see(block, upper, lower);
+        }
+        true
+    }
+}
+
+/// Formulas for widths that are known by the norm alone; none for a V too near to a singular one.
+pub(super) fn formulas_of_norms(scorer: &Scorer<'_>) -> Option<Vec<Formula>> {
+    let formula = |(block, own): (usize, &BlockScorer<'_>)| {
+        let widths = scorer.posteriors[block].widths();
+        let formula = Formula::new(own.bonus.times, &own.direction, None)?;
+        (widths.eta < 0.01).then(|| formula.with_widths(widths.least, widths.most))
+    };
+    scorer.blocks.iter().enumerate().map(formula).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Algorithm, ArmWiseTs, C2ucb, Model, Observation, Pc2ucb, Posterior, Round, Stream};
+    use std::sync::Arc;
+
+    /// Whatever the spectrum, the size of the numbers and the storage, no score is outside of its bound.
+    #[test]
+    fn the_bounds_hold_the_scores() {
+        const N: usize = 300;
+        for (d, decay, scale) in [(16, 1.0, 1.0), (17, 0.6, 1.0), (30, 1.0, 1e-25), (51, 0.9, 1e4), (64, 1.0, 1e-3)] {
+            let draws = Round::new(5, 1).draws(0, Stream(300));
+            let feature = |id: u64| scale * draws.normal(id) * f64::powi(decay, (id % d as u64) as i32);
+            let wide: Vec<f64> = (0..(N * d) as u64).map(feature).collect();
+            let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+            let mut model = Model::new(d, 2).expect("shape");
+            for (place, x) in wide.chunks(d).enumerate().take(2 * d) {
+                let block = (place % 2) as u32;
+                model.observe(&Observation { t: 1, block, x, reward: x[0] + x[d - 1] }).expect("finite");
+            }
+            let posteriors: Vec<Posterior> =
+                (0..2).map(|block| model.posterior(block, 0.5).expect("factors")).collect();
+            let posteriors = Arc::new(posteriors);
+            let algorithms = [
+                Algorithm::C2ucb(C2ucb { lambda: 0.5, alpha: 3.0.into() }),
+                Algorithm::Pc2ucb(Pc2ucb { lambda: 0.5, alpha: 0.3.into(), c: 1.0 }),
+                Algorithm::ArmWiseTs(ArmWiseTs { lambda: 0.5, v: 30.0.into() }),
+            ];
+            for (algorithm, features) in algorithms
+                .iter()
+                .flat_map(|algorithm| [(algorithm, Features::F64(&wide)), (algorithm, Features::F32(&narrow))])
+            {
+                let scorer = Scorer::new(algorithm, Arc::clone(&posteriors), Round::new(1, 2)).expect("direction");
+                let arms = Arms::new(features, d).expect("rows");
+                let scores = scorer.score(&arms).expect("finite");
+                for bounds in [Bounds::from_widths(&scorer), Bounds::from_means(&scorer)] {
+                    let room = &mut Room::default();
+                    let finite = bounds.expect("ordinary").each_block(&scorer, &arms, room, |block, upper, lower| {
+                        for row in 0..N {
+                            let (score, range) = (scores[2 * row + block], lower[row]..=upper[row]);
+                            assert!(range.contains(&score), "d = {d}, scale {scale:e}: {score} in {range:?}");
+                        }
+                    });
+                    assert!(finite, "d = {d}, scale {scale:e}");
+                }
+            }
+        }
+    }
+}
