@@ -5,13 +5,17 @@
 //! of one parses it then, so that an error can name the row and the column.
 
 mod arrow;
+mod batches;
 mod csv;
 mod guard;
 mod open;
 mod values;
 mod write;
 
-pub use open::{Batches, Format, Table};
+pub use batches::Batches;
+pub(crate) use batches::{columns_of, places};
+pub use guard::is_guarded;
+pub use open::{Format, Table};
 pub(crate) use values::short;
 pub use values::{ColumnType, Rows};
 pub use write::{Cell, Pending, Sheet, publish};

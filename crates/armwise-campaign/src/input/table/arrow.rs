@@ -13,7 +13,7 @@ use std::{
     io::{Read, Seek, SeekFrom},
 };
 
-use super::open::Inner;
+use super::batches::Inner;
 
 const MAGIC: &[u8] = b"ARROW1";
 
