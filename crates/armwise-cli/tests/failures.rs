@@ -16,8 +16,8 @@ impl Folder {
         let folder = Self(std::env::temp_dir().join(format!("armwise-cli-failures-{name}-{}", std::process::id())));
         let _ = fs::remove_dir_all(&folder.0);
         fs::create_dir_all(&folder.0).unwrap();
-        let rows: String = (0..60).map(|i| format!("c{i},{}\n", i * 7 % 13)).collect();
-        folder.write("customers.csv", format!("customer,age\n{rows}"));
+        let rows: Vec<String> = (0..60).map(|i| format!("c{i},{}", i * 7 % 13)).collect();
+        folder.write("customers.csv", format!("customer,age\n{}\n", rows.join("\n")));
         for arguments in [
             &["init", "c.armwise", "--from", "customers.csv", "--promotion", "mail=5"][..],
             &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"],

@@ -79,8 +79,8 @@ impl Memory {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The rows of a range, of all columns or those named, in batches of at most [`BATCH`] rows. Nothing is copied.
-    fn slices(&self, only: Option<&[String]>, ranges: &[Range<usize>]) -> Result<Batches, Error> {
+    /// The rows in these ranges, of all columns or those named, in batches of at most [`BATCH`] rows. Nothing is copied.
+    fn slices(&self, only: Option<&[String]>, ranges: impl Iterator<Item = Range<usize>>) -> Result<Batches, Error> {
         let places = match only {
             Some(only) => places(&self.name, &self.schema, only)?,
             None => (0..self.schema.fields().len()).collect(),
@@ -121,7 +121,7 @@ impl Source for Memory {
     }
 
     fn batches(&self, only: Option<&[String]>) -> Result<Batches, Error> {
-        self.slices(only, &[0..self.rows()])
+        self.slices(only, std::iter::once(0..self.rows()))
     }
 
     fn spread(
@@ -136,7 +136,6 @@ impl Source for Memory {
             return Ok(None);
         }
         let starts = (0..runs).map(|index| rows / runs * index);
-        let ranges: Vec<_> = starts.map(|start| start..start + run).collect();
-        Ok(Some((self.slices(Some(only), &ranges)?, rows)))
+        Ok(Some((self.slices(Some(only), starts.map(|start| start..start + run))?, rows)))
     }
 }

@@ -147,10 +147,9 @@ fn explain(
 
 fn chosen_rounds(campaign: &Campaign, customer: &str) -> Result<Vec<u64>, Error> {
     let sql = |error: rusqlite::Error| campaign.sql(error);
-    let mut statement =
-        campaign.db().prepare("SELECT id FROM decision WHERE customer = ? ORDER BY id").map_err(|error| sql(error))?;
-    let ids = statement.query_map([customer], |row| row.get::<_, i64>(0)).map_err(|error| sql(error))?;
-    ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(|error| sql(error))).collect()
+    let mut statement = campaign.db().prepare("SELECT id FROM decision WHERE customer = ? ORDER BY id").map_err(sql)?;
+    let ids = statement.query_map([customer], |row| row.get::<_, i64>(0)).map_err(sql)?;
+    ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(sql)).collect()
 }
 
 /// A customer's features, and for which promotions it is eligible.

@@ -1,8 +1,7 @@
-//! CSV as text columns, strictly: what is broken is an error with its row and column.
+//! CSV as text columns, read strictly: broken quoting is an error with its row and column.
 //!
-//! Written here because CSV crates read broken quoting without a word (`"a"b` becomes `ab`, a
-//! quote that never closes swallows the rest of the file), and here a wrong row costs money. An empty field is a
-//! missing value.
+//! Written here because CSV crates accept broken quoting silently (`"a"b` becomes `ab`, a quote that never closes
+//! swallows the rest of the file), and here a wrong row costs money. An empty field is a missing value.
 
 use super::{BATCH, values::LINE};
 use crate::Error;
