@@ -99,6 +99,12 @@ pub enum Error {
     /// The request contradicts what the campaign already holds.
     #[error("{0}")]
     Conflict(String),
+    /// A new campaign would overwrite a file.
+    #[error("{} exists already; choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// A round is not after the last one.
     #[error("round {round} cannot be chosen: the last round is {last}, and rounds are chosen in order")]
     PastRound {

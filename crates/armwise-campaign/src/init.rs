@@ -47,7 +47,7 @@ pub fn complete(config: &mut Config, table: &dyn Source) -> Result<LeftOut, Erro
 /// Makes the campaign's file.
 ///
 /// # Errors
-/// [`Error::Conflict`] if the file exists, errors of the table, [`Error::Library`] for parameters of the algorithm.
+/// [`Error::Exists`], errors of the table, [`Error::Library`] for parameters of the algorithm.
 pub fn init(path: &Path, table: &dyn Source, config: Config) -> Result<(Campaign, Begun), Error> {
     init_from(path, table, config, None)
 }
@@ -65,7 +65,7 @@ pub fn init_from(
     start: Option<(&str, &str)>,
 ) -> Result<(Campaign, Begun), Error> {
     if path.exists() {
-        return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
+        return Err(Error::Exists { path: path.to_owned() });
     }
     let left_out = complete(&mut config, table)?;
     let needed: Vec<String> = config.own_columns().into_iter().collect();

@@ -78,10 +78,10 @@ impl Campaign {
     /// Makes a new campaign file.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the file exists, [`Error::Storage`] if it cannot be written.
+    /// [`Error::Exists`], [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
         if path.exists() {
-            return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
+            return Err(Error::Exists { path: path.to_owned() });
         }
         let lock = Lock::take(path, "init")?;
         let body = serde_json::to_string(&setup).map_err(|error| Error::Usage(error.to_string()))?;

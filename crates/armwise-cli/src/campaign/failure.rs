@@ -71,7 +71,7 @@ fn exit_code(error: &Error) -> u8 {
         | Error::Config { .. }
         | Error::Usage(_) => USAGE,
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
-        Error::Conflict(_) | Error::PastRound { .. } => CONFLICT,
+        Error::Conflict(_) | Error::Exists { .. } | Error::PastRound { .. } => CONFLICT,
         Error::Storage { .. } | Error::Damaged { .. } => STORAGE,
         Error::Locked { .. } => LOCKED,
         _ => FAILED,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use armwise_campaign::{
-    Source, complete,
+    Error, Source, complete,
     config::{Config, template},
     init_from,
     table::Format,
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.campaign.campaign;
     if path.exists() {
-        return Err(Failure::conflict(format!("{} exists already; choose another name", path.display())));
+        return Err(Error::Exists { path: path.clone() }.into());
     }
     let table = streams::open(&arguments.from, arguments.format)?;
     let (config, written) = if let Some(file) = &arguments.config {
