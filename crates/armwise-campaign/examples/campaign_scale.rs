@@ -12,7 +12,7 @@
 
 use armwise::{Algorithm, ArmWiseTs, Arms, Learner, Model, Observation, Round, Stream};
 use armwise_campaign::{
-    Campaign,
+    Campaign, Source,
     config::Config,
     file::EventKind,
     init,

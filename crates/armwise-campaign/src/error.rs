@@ -1,8 +1,13 @@
-//! Everything that can go wrong with a campaign, as one enum, and the exit code each kind has.
+//! Everything that can go wrong with a campaign, as one enum.
 //!
-//! An error is raised before anything is committed, so after one the file is what it was.
+//! An error is raised before anything is committed, so after one the file is what it was. The text of an error includes
+//! the text of its cause, so a door prints the error alone; `source()` is for programs that ask what lies behind it.
+//! No text here names a flag or a command: each door adds its own.
 
 use std::path::{Path, PathBuf};
+
+/// The error of another library that lies behind one of ours.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// What went wrong, where, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -15,8 +20,20 @@ pub enum Error {
         what: &'static str,
         /// Its name.
         name: String,
-        /// What to do, with leading punctuation; may be empty.
+        /// What there is instead, with leading punctuation; may be empty.
         hint: String,
+    },
+    /// There is no campaign at this path.
+    #[error("the campaign {} does not exist", path.display())]
+    NoCampaign {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A customer was never chosen, so only a table can tell its features.
+    #[error("customer {customer:?} was not chosen in any round; the table of a round is needed to look it up")]
+    NeverChosen {
+        /// The customer.
+        customer: String,
     },
     /// A cell of a table cannot be used.
     #[error("{table}: row {row}, column {column:?}: {problem}")]
@@ -37,9 +54,12 @@ pub enum Error {
         table: String,
         /// What is wrong, with the place.
         problem: String,
+        /// What the reader of the format said, if it was the reader.
+        #[source]
+        cause: Option<Cause>,
     },
-    /// A customer stands twice in a table.
-    #[error("{table}: customer {customer:?} stands in row {first} and in row {second}; one row per customer is needed")]
+    /// A customer appears twice in a table.
+    #[error("{table}: customer {customer:?} appears in rows {first} and {second}; each customer may have one row only")]
     DuplicateCustomer {
         /// The table.
         table: String,
@@ -50,6 +70,18 @@ pub enum Error {
         /// The second row, from 1.
         second: u64,
     },
+    /// A table of responses has no rewards, and nobody said what a response is worth.
+    #[error("{table}: a column \"reward\" is needed, unless the table lists responders that are all worth the same")]
+    NoRewards {
+        /// The table.
+        table: String,
+    },
+    /// The name of a file does not tell the format of its table.
+    #[error("{}: the extension is not that of a Parquet, CSV or Arrow file", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+    },
     /// The configuration does not make sense.
     #[error("{place}: {problem}")]
     Config {
@@ -57,6 +89,9 @@ pub enum Error {
         place: String,
         /// What is wrong.
         problem: String,
+        /// What the parser said, if it was the parser.
+        #[source]
+        cause: Option<Cause>,
     },
     /// A request that makes no sense.
     #[error("{0}")]
@@ -64,6 +99,20 @@ pub enum Error {
     /// The request contradicts what the campaign already holds.
     #[error("{0}")]
     Conflict(String),
+    /// A new campaign would overwrite a file.
+    #[error("{} exists already; choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A round is not after the last one.
+    #[error("round {round} cannot be chosen: the last round is {last}, and rounds are chosen in order")]
+    PastRound {
+        /// The round that was asked for.
+        round: u64,
+        /// The last round that was chosen.
+        last: u64,
+    },
     /// Another process is writing to the campaign.
     #[error("{} is locked by {holder}; try again when it is done", path.display())]
     Locked {
@@ -79,48 +128,66 @@ pub enum Error {
         path: PathBuf,
         /// What the system said.
         problem: String,
+        /// The system's or the format's own error, if there is one.
+        #[source]
+        cause: Option<Cause>,
     },
     /// The campaign file is damaged.
-    #[error("{}: damaged: {problem}; `armwise verify` says what can be recovered", path.display())]
+    #[error("{}: damaged: {problem}", path.display())]
     Damaged {
         /// The campaign.
         path: PathBuf,
         /// What does not fit.
         problem: String,
+        /// What SQLite or the JSON parser said, if it was one of them.
+        #[source]
+        cause: Option<Cause>,
     },
     /// The library refused.
-    #[error("{0}")]
+    #[error(transparent)]
     Library(#[from] armwise::Error),
 }
 
 impl Error {
-    /// The exit code of a command that ends with this error.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Cell { .. }
-            | Self::Table { .. }
-            | Self::DuplicateCustomer { .. }
-            | Self::Config { .. }
-            | Self::Usage(_) => 2,
-            Self::NotFound { .. } => 4,
-            Self::Conflict(_) => 5,
-            Self::Storage { .. } | Self::Damaged { .. } => 6,
-            Self::Locked { .. } => 75,
-            Self::Library(_) => 1,
-        }
-    }
-
     /// An input or output error of a file.
-    pub(crate) fn io(path: &Path, error: &std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: std::io::Error) -> Self {
         if error.kind() == std::io::ErrorKind::NotFound {
             return Self::NotFound { what: "the file", name: path.display().to_string(), hint: String::new() };
         }
-        Self::Storage { path: path.to_owned(), problem: error.to_string() }
+        Self::storage(path, error)
+    }
+
+    /// A file that cannot be read or written, for what another library said.
+    pub(crate) fn storage(path: &Path, cause: impl Into<Cause>) -> Self {
+        let cause = cause.into();
+        Self::Storage { path: path.to_owned(), problem: cause.to_string(), cause: Some(cause) }
     }
 
     /// A table that is not what it should be.
     pub(crate) fn table(table: &str, problem: impl Into<String>) -> Self {
-        Self::Table { table: table.to_owned(), problem: problem.into() }
+        Self::Table { table: table.to_owned(), problem: problem.into(), cause: None }
+    }
+
+    /// A table that another library could not read; `place` comes before what it said.
+    pub(crate) fn unreadable(table: &str, place: &str, cause: impl Into<Cause>) -> Self {
+        let cause = cause.into();
+        Self::Table { table: table.to_owned(), problem: format!("{place}{cause}"), cause: Some(cause) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{error::Error as _, io};
+
+    #[test]
+    fn the_cause_can_be_asked_for() {
+        let refused = || io::Error::from(io::ErrorKind::PermissionDenied);
+        for error in [Error::io(Path::new("x"), refused()), Error::unreadable("x", "row 1: ", refused())] {
+            let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+            assert_eq!(cause.map(io::Error::kind), Some(io::ErrorKind::PermissionDenied), "{error}");
+            assert!(error.to_string().contains(&refused().to_string()), "{error}");
+        }
+        assert!(Error::table("x", "no rows").source().is_none());
     }
 }

@@ -4,8 +4,8 @@ use crate::{
     Campaign, Error,
     config::{Config, LeftOut, guess},
     file::Setup,
+    input::Source,
     recipe::{Recipe, fit},
-    table::Table,
 };
 use armwise::{Algorithm, Learner, Model};
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Begun {
 ///
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read.
-pub fn complete(config: &mut Config, table: &Table) -> Result<LeftOut, Error> {
+pub fn complete(config: &mut Config, table: &dyn Source) -> Result<LeftOut, Error> {
     if !config.features.column.is_empty() {
         return Ok(Vec::new());
     }
@@ -47,25 +47,25 @@ pub fn complete(config: &mut Config, table: &Table) -> Result<LeftOut, Error> {
 /// Makes the campaign's file.
 ///
 /// # Errors
-/// [`Error::Conflict`] if the file exists, errors of the table, [`Error::Library`] for parameters of the algorithm.
-pub fn init(path: &Path, table: &Table, config: Config) -> Result<(Campaign, Begun), Error> {
+/// [`Error::Exists`], errors of the table, [`Error::Library`] for parameters of the algorithm.
+pub fn init(path: &Path, table: &dyn Source, config: Config) -> Result<(Campaign, Begun), Error> {
     init_from(path, table, config, None)
 }
 
 /// As [`init`], from what another learner has learned: `start` is a name for messages and the text of the file that
-/// the library's `to_json` or Python's `save` wrote. The algorithm stays the campaign's; rounds are counted on from the
-/// learner's.
+/// the library's `to_json` or Python's `save` wrote. The algorithm stays the campaign's; its rounds continue the
+/// count of the learner's.
 ///
 /// # Errors
 /// As [`init`], and [`Error::Config`] for a learner of another shape or with another forgetting factor.
 pub fn init_from(
     path: &Path,
-    table: &Table,
+    table: &dyn Source,
     mut config: Config,
     start: Option<(&str, &str)>,
 ) -> Result<(Campaign, Begun), Error> {
     if path.exists() {
-        return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
+        return Err(Error::Exists { path: path.to_owned() });
     }
     let left_out = complete(&mut config, table)?;
     let needed: Vec<String> = config.own_columns().into_iter().collect();
@@ -86,8 +86,12 @@ pub fn init_from(
 
 /// The model of a saved learner, if it fits.
 fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Model, Error> {
-    let bad = |problem: String| Error::Config { place: name.to_owned(), problem };
-    let learner = Learner::<Algorithm>::from_json(text).map_err(|error| bad(error.to_string()))?;
+    let bad = |problem: String| Error::Config { place: name.to_owned(), problem, cause: None };
+    let learner = Learner::<Algorithm>::from_json(text).map_err(|error| Error::Config {
+        place: name.to_owned(),
+        problem: error.to_string(),
+        cause: Some(error.into()),
+    })?;
     let model = learner.model().clone();
     let shape = (model.dim(), model.blocks().len());
     let needed = (recipe.dim(), config.promotion.len());
@@ -102,7 +106,7 @@ fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Mod
         return Err(bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}")));
     }
     if model.t() >= 1 << 30 {
-        return Err(bad(format!("the learner's last round is {}, which is too large to count on from", model.t())));
+        return Err(bad(format!("the learner's last round is {}, which leaves no room for more rounds", model.t())));
     }
     Ok(model)
 }

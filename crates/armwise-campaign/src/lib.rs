@@ -3,6 +3,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | [`Source`] | rows to choose and learn from: a table on disk, or batches in memory |
 //! | [`table`] | Parquet, CSV and Arrow tables, read in batches and written |
 //! | [`config`] | the rules of a campaign, in TOML |
 //! | [`recipe`] | from columns to features, fitted once and frozen |
@@ -12,17 +13,18 @@
 //! | [`look`] | sends, results, status, and why a customer was chosen |
 //! | [`report`] | one HTML page: rounds, promotions, segments, effects, calibration, uplift |
 
-pub mod config;
+#![warn(clippy::print_stderr)]
+
 mod error;
 pub mod file;
 mod init;
+mod input;
 pub mod learn;
 pub mod look;
-pub mod recipe;
 pub mod report;
 pub mod round;
-pub mod table;
 
-pub use error::Error;
+pub use error::{Cause, Error};
 pub use file::Campaign;
 pub use init::{Begun, complete, init, init_from};
+pub use input::{Memory, Source, config, recipe, table};

@@ -36,6 +36,11 @@ fn said(campaign: &Campaign) -> Result<Said, Error> {
     })
 }
 
+/// The file is damaged or cannot be read; nothing else is wrong.
+fn is_storage(error: &Error) -> bool {
+    matches!(error, Error::Damaged { .. } | Error::Storage { .. })
+}
+
 fn campaign(folder: &Folder) -> std::path::PathBuf {
     let table = folder.write("customers.csv", customers(60));
     let mut campaign = begin(folder, &table, TWO).unwrap();
@@ -78,11 +83,11 @@ fn byte_flips_and_truncations_are_found_or_change_nothing() {
             }
             (Err(error), Ok(checked)) => {
                 assert!(!checked.good, "case {case}, byte {place}: {error}");
-                assert_eq!(error.exit_code(), 6, "case {case}, byte {place}: {error}");
+                assert!(is_storage(error), "case {case}, byte {place}: {error}");
                 found += 1;
             }
             (_, Err(error)) => {
-                assert_eq!(error.exit_code(), 6, "case {case}, byte {place}: {error}");
+                assert!(is_storage(error), "case {case}, byte {place}: {error}");
                 found += 1;
             }
         }
@@ -119,7 +124,6 @@ fn one_writer_at_a_time_and_the_lock_names_it() {
     match Campaign::write(&path, "learn") {
         Err(error @ Error::Locked { .. }) => {
             assert!(error.to_string().contains(&format!("armwise choose, process {}", std::process::id())), "{error}");
-            assert_eq!(error.exit_code(), 75);
         }
         other => panic!("{other:?}"),
     }

@@ -4,7 +4,7 @@
 
 mod common;
 
-use armwise_campaign::{Campaign, file::EventKind, learn::close, look::fates};
+use armwise_campaign::{Campaign, Source, file::EventKind, learn::close, look::fates};
 use common::{Folder, begin, choose_round, customers, learn_text, noise};
 use std::{collections::BTreeMap, path::PathBuf};
 

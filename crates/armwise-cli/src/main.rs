@@ -13,6 +13,7 @@ mod simulate;
 
 use std::process::ExitCode;
 
+use armwise_campaign::table::is_guarded;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -48,7 +49,18 @@ enum Command {
     },
 }
 
+/// Keeps the panics of table readers from the terminal: the library catches them and says which table is damaged.
+fn silence_guarded_panics() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !is_guarded() {
+            before(panic);
+        }
+    }));
+}
+
 fn main() -> ExitCode {
+    silence_guarded_panics();
     let outcome = match Arguments::parse().command {
         Command::Campaign(command) => return campaign::run(&command),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

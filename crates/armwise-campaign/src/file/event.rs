@@ -157,7 +157,7 @@ pub(super) fn append(
 
 /// Reads the log and checks its chain.
 pub(super) fn load(db: &Connection, path: &Path) -> Result<Vec<Event>, Error> {
-    let damaged = |problem: String| Error::Damaged { path: path.to_owned(), problem };
+    let damaged = |problem: String| Error::Damaged { path: path.to_owned(), problem, cause: None };
     let read = |row: &Row<'_>| -> rusqlite::Result<(Option<EventKind>, Event)> {
         let name: String = row.get("kind")?;
         let kind = EventKind::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
@@ -175,11 +175,11 @@ pub(super) fn load(db: &Connection, path: &Path) -> Result<Vec<Event>, Error> {
         };
         Ok((kind, event))
     };
-    let mut statement = db.prepare("SELECT * FROM event ORDER BY seq").map_err(|error| sql(path, &error))?;
-    let rows = statement.query_map([], read).map_err(|error| sql(path, &error))?;
+    let mut statement = db.prepare("SELECT * FROM event ORDER BY seq").map_err(|error| sql(path, error))?;
+    let rows = statement.query_map([], read).map_err(|error| sql(path, error))?;
     let mut events: Vec<Event> = Vec::new();
     for row in rows {
-        let (kind, event) = row.map_err(|error| sql(path, &error))?;
+        let (kind, event) = row.map_err(|error| sql(path, error))?;
         let (expected, before) = events.last().map_or((1, ""), |last: &Event| (last.seq + 1, last.hash.as_str()));
         if event.seq != expected {
             return Err(damaged(format!("event {expected} is missing from the log")));

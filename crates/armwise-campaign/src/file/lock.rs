@@ -24,16 +24,16 @@ impl Lock {
         let mut name = campaign.as_os_str().to_owned();
         name.push(".lock");
         let path = PathBuf::from(name);
-        let failed = |error: &std::io::Error| match error.kind() {
+        let failed = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 let name = campaign.parent().unwrap_or(campaign).display().to_string();
                 Error::NotFound { what: "the folder", name, hint: String::new() }
             }
-            _ => Error::Storage { path: path.clone(), problem: error.to_string() },
+            _ => Error::storage(&path, error),
         };
         let mut options = File::options();
         let opened = options.read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = opened.map_err(|error| failed(&error))?;
+        let mut file = opened.map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -42,7 +42,7 @@ impl Lock {
                 let holder = if holder.trim().is_empty() { "another process".to_owned() } else { holder };
                 return Err(Error::Locked { path: campaign.to_owned(), holder: holder.trim().to_owned() });
             }
-            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let holder = format!("armwise {command}, process {}, since {}", std::process::id(), clock::now());
         // A lock without a name is still a lock: a full disk must not keep anybody from looking.

@@ -78,10 +78,10 @@ impl Campaign {
     /// Makes a new campaign file.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the file exists, [`Error::Storage`] if it cannot be written.
+    /// [`Error::Exists`], [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
         if path.exists() {
-            return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
+            return Err(Error::Exists { path: path.to_owned() });
         }
         let lock = Lock::take(path, "init")?;
         let body = serde_json::to_string(&setup).map_err(|error| Error::Usage(error.to_string()))?;
@@ -89,9 +89,9 @@ impl Campaign {
             let model = model_hash(&model::merge(&setup, std::iter::empty())?);
             let transaction = begin(&mut db, path)?;
             let event = event::append(&transaction, None, EventKind::Init, None, &body, event::no_rows(), &model);
-            let event = event.map_err(|error| sql(path, &error))?;
+            let event = event.map_err(|error| sql(path, error))?;
             failpoint("init-before-commit");
-            transaction.commit().map_err(|error| sql(path, &error))?;
+            transaction.commit().map_err(|error| sql(path, error))?;
             Ok((db, event))
         });
         match made {
@@ -106,7 +106,7 @@ impl Campaign {
     /// Opens a campaign to look at it; several may at once, also beside a writer.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Damaged`], [`Error::Storage`].
+    /// [`Error::NoCampaign`], [`Error::Damaged`], [`Error::Storage`].
     pub fn read(path: &Path) -> Result<Self, Error> {
         Self::open(path, None)
     }
@@ -121,27 +121,28 @@ impl Campaign {
 
     fn open(path: &Path, command: Option<&str>) -> Result<Self, Error> {
         let about = std::fs::metadata(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::NotFound {
-                what: "the campaign",
-                name: path.display().to_string(),
-                hint: "; `armwise init` makes one".to_owned(),
-            },
-            _ => Error::io(path, &error),
+            std::io::ErrorKind::NotFound => Error::NoCampaign { path: path.to_owned() },
+            _ => Error::io(path, error),
         })?;
         if command.is_some() && about.permissions().readonly() {
-            return Err(Error::Storage { path: path.to_owned(), problem: "the file is read-only".to_owned() });
+            let problem = "the file is read-only".to_owned();
+            return Err(Error::Storage { path: path.to_owned(), problem, cause: None });
         }
         let lock = command.map(|command| Lock::take(path, command)).transpose()?;
         let flags =
             if command.is_some() { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
         let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(|error| sql(path, &error))?;
+            .map_err(|error| sql(path, error))?;
         schema::check(&db, path, command.is_some())?;
         let events = event::load(&db, path)?;
-        let damaged = |problem: String| Error::Damaged { path: path.to_owned(), problem };
+        let damaged = |problem: String| Error::Damaged { path: path.to_owned(), problem, cause: None };
         let first = events.first().filter(|event| event.kind == EventKind::Init);
         let first = first.ok_or_else(|| damaged("the log does not begin with init".to_owned()))?;
-        let setup = serde_json::from_str(&first.body).map_err(|error| damaged(format!("event 1: {error}")))?;
+        let setup = serde_json::from_str(&first.body).map_err(|error| Error::Damaged {
+            path: path.to_owned(),
+            problem: format!("event 1: {error}"),
+            cause: Some(error.into()),
+        })?;
         Ok(Self { path: path.to_owned(), db, _lock: lock, events, setup })
     }
 
@@ -223,7 +224,7 @@ impl Campaign {
         })
     }
 
-    pub(crate) fn sql(&self, error: &rusqlite::Error) -> Error {
+    pub(crate) fn sql(&self, error: rusqlite::Error) -> Error {
         sql(&self.path, error)
     }
 
@@ -264,10 +265,10 @@ impl Campaign {
             stale.into_iter().try_for_each(|(round, sums)| model::store(&transaction, round, seq, sums))?;
             Ok(event)
         });
-        let event = done.map_err(|error: rusqlite::Error| sql(&path, &error))?;
+        let event = done.map_err(|error: rusqlite::Error| sql(&path, error))?;
         ready()?;
         failpoint("before-commit");
-        transaction.commit().map_err(|error| sql(&path, &error))?;
+        transaction.commit().map_err(|error| sql(&path, error))?;
         failpoint("committed");
         self.events.push(event);
         Ok(())
@@ -287,25 +288,22 @@ pub(crate) struct Entry<'a> {
 }
 
 fn begin<'a>(db: &'a mut Connection, path: &Path) -> Result<Transaction<'a>, Error> {
-    db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| sql(path, &error))
+    db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| sql(path, error))
 }
 
 /// What SQLite's errors mean for a campaign.
-pub(crate) fn sql(path: &Path, error: &rusqlite::Error) -> Error {
-    let path = path.to_owned();
+pub(crate) fn sql(path: &Path, error: rusqlite::Error) -> Error {
+    let owned = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => {
             let problem = "it is not an armwise campaign, or its first bytes are destroyed".to_owned();
-            Error::Damaged { path, problem }
+            Error::Damaged { path: owned, problem, cause: Some(error.into()) }
         }
-        Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, problem: error.to_string() },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            Error::Locked { path, holder: "another program that has it open with SQLite".to_owned() }
+            Error::Locked { path: owned, holder: "another program that has it open with SQLite".to_owned() }
         }
-        // A value of another type than the schema says, a missing table: not what was written.
-        _ if !matches!(error, rusqlite::Error::SqliteFailure(..)) => {
-            Error::Damaged { path, problem: error.to_string() }
-        }
-        _ => Error::Storage { path, problem: error.to_string() },
+        Some(code) if code != ErrorCode::DatabaseCorrupt => Error::storage(path, error),
+        // Damage; or a value of another type than the schema says, a missing table: not what was written.
+        _ => Error::Damaged { path: owned, problem: error.to_string(), cause: Some(error.into()) },
     }
 }

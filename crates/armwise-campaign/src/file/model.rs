@@ -82,6 +82,7 @@ impl Campaign {
             let block = self.config().block(&row.promotion).ok_or_else(|| Error::Damaged {
                 path: self.path.clone(),
                 problem: format!("decision {} is for an unknown promotion {:?}", row.id, row.promotion),
+                cause: None,
             })?;
             seen.push(Observation { t: round, block: block as u32, x: &row.features, reward });
         }
@@ -135,7 +136,7 @@ impl Campaign {
             return Ok(model);
         }
         let problem = "the model is not the one that the log names".to_owned();
-        Err(Error::Damaged { path: self.path.clone(), problem })
+        Err(Error::Damaged { path: self.path.clone(), problem, cause: None })
     }
 
     /// The model after event `until`, from the log alone, without snapshots.

@@ -194,10 +194,10 @@ impl Campaign {
         let mut statement = self
             .db
             .prepare_cached("SELECT * FROM decision WHERE id >= ? AND id < ? ORDER BY id")
-            .map_err(|error| self.sql(&error))?;
+            .map_err(|error| self.sql(error))?;
         let (first, end) = ((round << 32).cast_signed(), ((round + 1) << 32).cast_signed());
-        let rows = statement.query_map([first, end], read_sent).map_err(|error| self.sql(&error))?;
-        let sent: Vec<Sent> = rows.collect::<Result<_, _>>().map_err(|error| self.sql(&error))?;
+        let rows = statement.query_map([first, end], read_sent).map_err(|error| self.sql(error))?;
+        let sent: Vec<Sent> = rows.collect::<Result<_, _>>().map_err(|error| self.sql(error))?;
         self.check(event.seq, sent.len(), &digest_sent(&sent))?;
         Ok(sent)
     }
@@ -210,10 +210,10 @@ impl Campaign {
         let mut statement = self
             .db
             .prepare_cached("SELECT decision, reward FROM outcome WHERE seq = ? ORDER BY number")
-            .map_err(|error| self.sql(&error))?;
+            .map_err(|error| self.sql(error))?;
         let read = |row: &Row<'_>| Ok(Outcome { decision: DecisionId::of(row.get(0)?), reward: row.get(1)? });
-        let rows = statement.query_map([seq.cast_signed()], read).map_err(|error| self.sql(&error))?;
-        let outcomes: Vec<Outcome> = rows.collect::<Result<_, _>>().map_err(|error| self.sql(&error))?;
+        let rows = statement.query_map([seq.cast_signed()], read).map_err(|error| self.sql(error))?;
+        let outcomes: Vec<Outcome> = rows.collect::<Result<_, _>>().map_err(|error| self.sql(error))?;
         self.check(seq, outcomes.len(), &digest_outcomes(&outcomes))?;
         Ok(outcomes)
     }
@@ -224,7 +224,7 @@ impl Campaign {
             return Ok(());
         }
         let problem = format!("the {rows} rows of event {seq} ({}) do not have their digest", event.kind.name());
-        Err(Error::Damaged { path: self.path.clone(), problem })
+        Err(Error::Damaged { path: self.path.clone(), problem, cause: None })
     }
 
     /// The last outcome of each decision of a round, from checked events.

@@ -90,7 +90,7 @@ pub(super) fn create(path: &Path) -> Result<Connection, Error> {
         ))?;
         Ok(db)
     };
-    make().map_err(|error| sql(path, &error))
+    make().map_err(|error| sql(path, error))
 }
 
 /// Every commit is on the disk before it is acknowledged.
@@ -102,15 +102,15 @@ fn writing(db: &Connection) -> rusqlite::Result<()> {
 /// Refuses what is not a campaign of a version that this program knows.
 pub(super) fn check(db: &Connection, path: &Path, write: bool) -> Result<(), Error> {
     let pragma = |name: &str| db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
-    let found = pragma("application_id").map_err(|error| sql(path, &error))?;
+    let found = pragma("application_id").map_err(|error| sql(path, error))?;
     if found != APPLICATION {
         let problem = format!("it is not an armwise campaign (its application id is {found:#x})");
-        return Err(Error::Damaged { path: path.to_owned(), problem });
+        return Err(Error::Damaged { path: path.to_owned(), problem, cause: None });
     }
-    let version = pragma("user_version").map_err(|error| sql(path, &error))?;
+    let version = pragma("user_version").map_err(|error| sql(path, error))?;
     if version != VERSION {
         let problem = format!("its schema has version {version}; this program reads version {VERSION}");
-        return Err(Error::Storage { path: path.to_owned(), problem });
+        return Err(Error::Storage { path: path.to_owned(), problem, cause: None });
     }
     let texts = |db: &Connection| -> rusqlite::Result<Vec<Option<String>>> {
         db.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid")?.query_map([], |row| row.get(0))?.collect()
@@ -120,9 +120,9 @@ pub(super) fn check(db: &Connection, path: &Path, write: bool) -> Result<(), Err
         fresh.execute_batch(SCHEMA)?;
         texts(&fresh)
     });
-    if expected.map_err(|error| sql(path, &error))? != texts(db).map_err(|error| sql(path, &error))? {
+    if expected.map_err(|error| sql(path, error))? != texts(db).map_err(|error| sql(path, error))? {
         let problem = "its tables and views are not those of the schema".to_owned();
-        return Err(Error::Damaged { path: path.to_owned(), problem });
+        return Err(Error::Damaged { path: path.to_owned(), problem, cause: None });
     }
-    if write { writing(db) } else { db.execute_batch("PRAGMA busy_timeout = 2000;") }.map_err(|error| sql(path, &error))
+    if write { writing(db) } else { db.execute_batch("PRAGMA busy_timeout = 2000;") }.map_err(|error| sql(path, error))
 }

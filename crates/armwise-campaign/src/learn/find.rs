@@ -111,11 +111,11 @@ impl<'a> Finder<'a> {
             .campaign
             .db()
             .prepare_cached("SELECT customer, promotion FROM decision WHERE id = ?")
-            .map_err(|error| self.campaign.sql(&error))?;
+            .map_err(|error| self.campaign.sql(error))?;
         statement
             .query_row([id.key()], |row| Ok(Found { id, customer: row.get(0)?, promotion: row.get(1)? }))
             .optional()
-            .map_err(|error| self.campaign.sql(&error))
+            .map_err(|error| self.campaign.sql(error))
     }
 
     fn by_customer(&self, customer: &str) -> Result<Vec<Found>, Error> {
@@ -123,13 +123,13 @@ impl<'a> Finder<'a> {
             .campaign
             .db()
             .prepare_cached("SELECT id, customer, promotion FROM decision WHERE customer = ? ORDER BY id")
-            .map_err(|error| self.campaign.sql(&error))?;
+            .map_err(|error| self.campaign.sql(error))?;
         let rows = statement
             .query_map(params![customer], |row| {
                 Ok(Found { id: DecisionId::of(row.get(0)?), customer: row.get(1)?, promotion: row.get(2)? })
             })
-            .map_err(|error| self.campaign.sql(&error))?;
-        rows.collect::<Result<_, _>>().map_err(|error| self.campaign.sql(&error))
+            .map_err(|error| self.campaign.sql(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.campaign.sql(error))
     }
 
     /// What happened to a decision so far.
@@ -138,17 +138,18 @@ impl<'a> Finder<'a> {
             .campaign
             .db()
             .prepare_cached("SELECT seq, reward FROM outcome WHERE decision = ? ORDER BY seq")
-            .map_err(|error| self.campaign.sql(&error))?;
+            .map_err(|error| self.campaign.sql(error))?;
         let rows = statement
             .query_map([id.key()], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))
-            .map_err(|error| self.campaign.sql(&error))?;
+            .map_err(|error| self.campaign.sql(error))?;
         let mut history = History::new();
         for row in rows {
-            let (seq, reward) = row.map_err(|error| self.campaign.sql(&error))?;
+            let (seq, reward) = row.map_err(|error| self.campaign.sql(error))?;
             let event = usize::try_from(seq - 1).ok().and_then(|place| self.campaign.events().get(place));
             let kind = event.map(|event| event.kind).ok_or_else(|| Error::Damaged {
                 path: self.campaign.path().to_owned(),
                 problem: format!("an outcome of decision {id} names event {seq}, which does not exist"),
+                cause: None,
             })?;
             history.push((kind, reward));
         }

@@ -13,7 +13,8 @@ pub use close::{Closed, close};
 use crate::{
     Campaign, Error,
     file::{DecisionId, Entry, EventKind, Outcome, hex},
-    table::{Cell, Rows, Sheet, Table},
+    input::Source,
+    table::{Cell, Rows, Sheet},
 };
 use find::Finder;
 use judge::Verdict;
@@ -72,7 +73,7 @@ pub(crate) struct Rejected(pub(crate) &'static str, pub(crate) String);
 /// back as a sheet.
 pub fn learn(
     campaign: &mut Campaign,
-    table: &Table,
+    table: &dyn Source,
     kind: EventKind,
     options: LearnOptions,
 ) -> Result<(Learned, Sheet), Error> {
@@ -154,7 +155,12 @@ impl Response {
     }
 }
 
-fn read(campaign: &Campaign, table: &Table, kind: EventKind, options: LearnOptions) -> Result<Vec<Response>, Error> {
+fn read(
+    campaign: &Campaign,
+    table: &dyn Source,
+    kind: EventKind,
+    options: LearnOptions,
+) -> Result<Vec<Response>, Error> {
     let has: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
     let pick =
         |names: &[&str]| names.iter().find(|name| has.iter().any(|has| has == *name)).map(|name| (*name).to_owned());
@@ -162,13 +168,15 @@ fn read(campaign: &Campaign, table: &Table, kind: EventKind, options: LearnOptio
     let customer = pick(&[campaign.config().customer.as_str(), "customer"]);
     let (promotion, round, reward) = (pick(&["promotion"]), pick(&["round"]), pick(&["reward"]));
     if decision.is_none() && customer.is_none() {
-        let problem =
-            format!("a column \"decision\" or {:?} is needed; it has {}", campaign.config().customer, has.join(", "));
+        let problem = format!(
+            "a column \"decision\" or {:?} is needed; there are {}",
+            campaign.config().customer,
+            has.join(", ")
+        );
         return Err(Error::table(table.name(), problem));
     }
     if reward.is_none() && options.responders.is_none() && kind != EventKind::Undelivered {
-        let problem = "a column \"reward\" is needed; for a list of those who answered, say --only-responders";
-        return Err(Error::table(table.name(), problem));
+        return Err(Error::NoRewards { table: table.name().to_owned() });
     }
     let columns = [decision, customer, promotion, round, reward];
     let wanted: Vec<String> = columns.iter().flatten().cloned().collect();

@@ -6,8 +6,8 @@
 use crate::{
     Campaign, Error,
     file::{DecisionId, EventKind},
+    input::Source,
     round::{is_held_out, resting},
-    table::Table,
 };
 use armwise::{Arms, Constraint, Learner, Names, Round};
 use serde::Serialize;
@@ -69,8 +69,8 @@ pub struct Why {
 /// customer who was not chosen.
 ///
 /// # Errors
-/// [`Error::NotFound`] for a customer that is in neither.
-pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Option<&Table>) -> Result<Why, Error> {
+/// [`Error::NeverChosen`] for a customer who needs a table, [`Error::NotFound`] for one who is not in it.
+pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Option<&dyn Source>) -> Result<Why, Error> {
     let known = chosen_rounds(campaign, customer)?;
     let last = campaign.rounds().keys().next_back().copied();
     let round = match (round, known.last(), table, last) {
@@ -127,8 +127,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
 }
 
 fn unknown(customer: &str) -> Error {
-    let hint = " among the chosen; give --table to look it up in the round's table".to_owned();
-    Error::NotFound { what: "customer", name: format!("{customer:?}"), hint }
+    Error::NeverChosen { customer: customer.to_owned() }
 }
 
 /// One arm's numbers: the choice among this arm alone.
@@ -147,15 +146,14 @@ fn explain(
 }
 
 fn chosen_rounds(campaign: &Campaign, customer: &str) -> Result<Vec<u64>, Error> {
-    let sql = |error: &rusqlite::Error| campaign.sql(error);
-    let mut statement =
-        campaign.db().prepare("SELECT id FROM decision WHERE customer = ? ORDER BY id").map_err(|error| sql(&error))?;
-    let ids = statement.query_map([customer], |row| row.get::<_, i64>(0)).map_err(|error| sql(&error))?;
-    ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(|error| sql(&error))).collect()
+    let sql = |error: rusqlite::Error| campaign.sql(error);
+    let mut statement = campaign.db().prepare("SELECT id FROM decision WHERE customer = ? ORDER BY id").map_err(sql)?;
+    let ids = statement.query_map([customer], |row| row.get::<_, i64>(0)).map_err(sql)?;
+    ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(sql)).collect()
 }
 
 /// A customer's features, and for which promotions it is eligible.
-fn found_in(campaign: &Campaign, table: &Table, customer: &str) -> Result<(Vec<f64>, Vec<bool>), Error> {
+fn found_in(campaign: &Campaign, table: &dyn Source, customer: &str) -> Result<(Vec<f64>, Vec<bool>), Error> {
     let config = campaign.config();
     let mut columns: Vec<String> = campaign.recipe().names().map(str::to_owned).collect();
     columns.push(config.customer.clone());

@@ -5,7 +5,7 @@
 //! themselves, so what is found is certain.
 
 use super::prepare::Prepared;
-use crate::{Error, table::Table};
+use crate::{Error, Source};
 use armwise::id_of;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ impl Customers {
     }
 
     /// Refuses a customer that stands twice among those seen.
-    pub(super) fn check(&mut self, table: &Table, column: &str) -> Result<(), Error> {
+    pub(super) fn check(&mut self, table: &dyn Source, column: &str) -> Result<(), Error> {
         let twice = |place: &mut Vec<u64>| {
             place.sort_unstable();
             place.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect::<Vec<u64>>()
@@ -54,7 +54,7 @@ impl Customers {
 
 /// Reads the table once more; the first row that repeats an earlier one among customers with these hashes, ascending,
 /// is refused.
-fn compare(table: &Table, column: &str, suspects: &[u64]) -> Result<(), Error> {
+fn compare(table: &dyn Source, column: &str, suspects: &[u64]) -> Result<(), Error> {
     let mut seen: HashMap<String, u64> = HashMap::new();
     for rows in table.batches(Some(&[column.to_owned()]))? {
         let rows = rows?;

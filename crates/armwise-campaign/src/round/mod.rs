@@ -20,9 +20,10 @@ use crate::{
     Campaign, Error,
     config::Config,
     file::{DecisionId, Entry, EventKind, Sent, failpoint},
+    input::Source,
     look::sends,
     recipe::Oddities,
-    table::{Pending, Table},
+    table::Pending,
 };
 use armwise::{Algorithm, ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
 use customers::Customers;
@@ -62,10 +63,10 @@ pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 /// Chooses a round from a table; nothing is written.
 ///
 /// # Errors
-/// [`Error::Conflict`] for a round that exists, errors of the table, or the library's reason why nothing can be chosen.
+/// [`Error::PastRound`] for a round that is not after the last one, errors of the table, or the library's reason why nothing can be chosen.
 pub fn choose(
     campaign: &Campaign,
-    table: &Table,
+    table: &dyn Source,
     options: ChooseOptions,
     progress: Progress<'_>,
 ) -> Result<Choice, Error> {
@@ -128,7 +129,7 @@ const PIECE: usize = 1 << 13;
 
 impl Sieves<'_> {
     /// Takes a guess at prices from a sample of a large table.
-    fn guess(&mut self, table: &Table, parts: &Parts<'_>) -> Result<(), Error> {
+    fn guess(&mut self, table: &dyn Source, parts: &Parts<'_>) -> Result<(), Error> {
         let Some((sample, share)) = sample::sample(table, parts)? else { return Ok(()) };
         let Self { main, by_mean, .. } = self;
         let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.guess(&sample, share));
@@ -139,7 +140,7 @@ impl Sieves<'_> {
     /// Sifts the table.
     fn sift(
         &mut self,
-        table: &Table,
+        table: &dyn Source,
         parts: &Parts<'_>,
         column: &str,
         progress: Progress<'_>,
@@ -213,7 +214,7 @@ impl Choice {
     /// commit, and get their name after it.
     ///
     /// # Errors
-    /// [`Error::Storage`]; before the commit nothing has changed, after it `export` writes the sends again.
+    /// [`Error::Storage`]; before the commit nothing has changed, after it the campaign has the sends.
     ///
     /// # Panics
     /// Never: the thread that writes does not panic.
@@ -268,10 +269,7 @@ fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Erro
         return Err(Error::Usage(format!("round {t}: rounds count from 1 to 2^31 - 1")));
     }
     if t <= last {
-        let what = if campaign.rounds().contains_key(&t) { "was chosen already" } else { "is before the last one" };
-        return Err(Error::Conflict(format!(
-            "round {t} {what} (the last is {last}); `armwise export` writes its sends again"
-        )));
+        return Err(Error::PastRound { round: t, last });
     }
     Ok(Round::new(options.seed.unwrap_or(campaign.config().seed), t))
 }

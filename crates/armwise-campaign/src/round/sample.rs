@@ -4,7 +4,7 @@
 //! misleads all the same costs a second pass, never the result.
 
 use super::{part::Part, prepare::Parts};
-use crate::{Error, table::Table};
+use crate::{Error, Source};
 use rayon::prelude::*;
 
 /// From how many runs of how many rows.
@@ -15,7 +15,7 @@ const LARGE: usize = 4;
 
 /// The customers in a sample who may be chosen, and which share of the table's rows the sample is; none for a small table,
 /// or for one that does not tell its size beforehand.
-pub(super) fn sample(table: &Table, parts: &Parts<'_>) -> Result<Option<(Part, f64)>, Error> {
+pub(super) fn sample(table: &dyn Source, parts: &Parts<'_>) -> Result<Option<(Part, f64)>, Error> {
     let Some((batches, rows)) = table.spread(&parts.columns(), RUNS, RUN, LARGE)? else { return Ok(None) };
     let batches = batches.collect::<Result<Vec<_>, _>>()?;
     let taken: usize = batches.iter().map(crate::table::Rows::len).sum();

@@ -1,19 +1,19 @@
 //! `armwise choose`.
 //!
 //! The sends are complete on the disk, under a name of their own, before the round is committed,
-//! and get their name after it. Whatever happens in between, `export` writes them again.
+//! and get their name after it. Whatever happens in between, `armwise export` writes them again.
 
 use std::path::{Path, PathBuf};
 
 use armwise_campaign::{
-    Campaign as File, Error,
+    Campaign as File,
     look::sends,
     round::{ChooseOptions, choose},
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Campaign, TableArguments, print, say, text};
+use super::{Campaign, Failure, TableArguments, print, say, streams, text};
 
 /// Arguments of `choose`.
 #[derive(Args)]
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     threads: Option<u16>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
+pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if let Some(threads) = arguments.threads {
         // Fails only if the pool is already there, which it is not: this runs first.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
@@ -62,18 +62,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
         (None, false) => Some(Path::new("-")),
         (None, true) => None,
     };
-    let (file, to_stdout) = (out.filter(|out| *out != Path::new("-")), out == Some(Path::new("-")));
+    let (file, to_stdout) = (out.filter(|out| !streams::is_stream(out)), out.is_some_and(streams::is_stream));
     let sheet = (to_stdout || arguments.dry_run).then(|| sends(&choice.sent));
     let summary = match (&sheet, file) {
         (Some(sheet), Some(file)) if arguments.dry_run => {
-            sheet.write(file)?.publish()?;
+            streams::write(sheet, file)?;
             choice.summary
         }
         _ if arguments.dry_run => choice.summary,
         _ => choice.commit(&mut campaign, file)?,
     };
     if let Some(sheet) = sheet.filter(|_| to_stdout) {
-        sheet.write(Path::new("-"))?.publish()?;
+        streams::write(&sheet, Path::new("-"))?;
     }
     if arguments.campaign.json {
         print(true, &summary, String::new);

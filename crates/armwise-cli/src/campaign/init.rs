@@ -3,18 +3,21 @@
 //! Without `--config` a commented campaign.toml is written beside the campaign. With promotions
 //! on the command line the campaign begins at once; without, the file is for the analyst to finish.
 
-use std::{fmt::Write, path::PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use armwise_campaign::{
-    Error, complete,
+    Error, Source, complete,
     config::{Config, template},
     init_from,
-    table::{Format, Table},
+    table::Format,
 };
 use clap::Args;
 use serde_json::json;
 
-use super::{Campaign, print, say};
+use super::{Campaign, Failure, print, say, streams};
 
 /// Arguments of `init`.
 #[derive(Args)]
@@ -44,14 +47,14 @@ pub(crate) struct Arguments {
     learner: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
+pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.campaign.campaign;
     if path.exists() {
-        return Err(Error::Conflict(format!("{} exists already; choose another name", path.display())));
+        return Err(Error::Exists { path: path.clone() }.into());
     }
-    let table = Table::open(&arguments.from, arguments.format)?;
+    let table = streams::open(&arguments.from, arguments.format)?;
     let (config, written) = if let Some(file) = &arguments.config {
-        let text = std::fs::read_to_string(file).map_err(|error| storage(file, &error))?;
+        let text = std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
         (Config::parse(&text, file)?, None)
     } else {
         let (config, toml) = write_rules(arguments, &table)?;
@@ -69,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
         }
         (config, Some(toml))
     };
-    let read = |file: &PathBuf| std::fs::read_to_string(file).map_err(|error| storage(file, &error));
+    let read = |file: &PathBuf| std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error));
     let learner = arguments.learner.as_ref().map(read).transpose()?;
     let named = arguments.learner.as_ref().map(|file| file.display().to_string());
     let (_, begun) = init_from(path, &table, config, named.as_deref().zip(learner.as_deref()))?;
@@ -92,53 +95,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Error> {
 }
 
 /// Writes campaign.toml beside the campaign, from the flags and the table.
-fn write_rules(arguments: &Arguments, table: &Table) -> Result<(Config, PathBuf), Error> {
+fn write_rules(arguments: &Arguments, table: &dyn Source) -> Result<(Config, PathBuf), Failure> {
     let toml = arguments.campaign.campaign.with_file_name("campaign.toml");
     let mut config = from_flags(arguments, table)?;
     let left_out = complete(&mut config, table)?;
     let mut file = std::fs::File::create_new(&toml).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Error::Conflict(format!("{} exists already; use it with --config, or move it away", toml.display()))
+            Failure::conflict(format!("{} exists already; use it with --config, or move it away", toml.display()))
         }
-        _ => storage(&toml, &error),
+        _ => Failure::io(&toml, &error),
     })?;
     let text = template(&config, &left_out);
-    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| storage(&toml, &error))?;
+    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Failure::io(&toml, &error))?;
     Ok((config, toml))
 }
 
-fn storage(path: &std::path::Path, error: &std::io::Error) -> Error {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
-        return Error::NotFound { what: "the folder", name: folder.display().to_string(), hint: String::new() };
-    }
-    if error.kind() == std::io::ErrorKind::NotFound {
-        return Error::NotFound { what: "the file", name: path.display().to_string(), hint: String::new() };
-    }
-    Error::Storage { path: path.to_owned(), problem: error.to_string() }
-}
-
 /// The rules that the flags and the table tell.
-fn from_flags(arguments: &Arguments, table: &Table) -> Result<Config, Error> {
+fn from_flags(arguments: &Arguments, table: &dyn Source) -> Result<Config, Failure> {
     let columns: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
     let usual = ["customer", "customer_id", "user_id", "id"];
     let found = usual.into_iter().find(|name| columns.iter().any(|column| column.to_lowercase() == *name));
     let of_table = |name: &str| columns.iter().find(|column| column.to_lowercase() == name).cloned();
     let customer = arguments.customer.clone().or_else(|| found.and_then(of_table));
     let customer = customer.ok_or_else(|| {
-        Error::Usage(format!("which column has the customer's id? give --customer; there are {}", columns.join(", ")))
+        Failure::usage(format!("which column has the customer's id? give --customer; there are {}", columns.join(", ")))
     })?;
     let mut text = format!("customer = {}\nseed = {}\n", quoted(&customer), arguments.seed);
     for promotion in &arguments.promotion {
         let (name, quota) = promotion.split_once('=').unwrap_or((promotion, ""));
         let quota: usize = quota.parse().map_err(|_| {
-            Error::Usage(format!("--promotion {promotion}: give a name and a whole number, as in mail=500"))
+            Failure::usage(format!("--promotion {promotion}: give a name and a whole number, as in mail=500"))
         })?;
         let _ = write!(text, "[[promotion]]\nname = {}\nquota = {quota}\n", quoted(name));
     }
     if arguments.promotion.is_empty() {
         text += "[[promotion]]\nname = \"mail\"\nquota = 500\n";
     }
-    Config::parse(&text, std::path::Path::new("the command line"))
+    Ok(Config::parse(&text, Path::new("the command line"))?)
 }
 
 fn quoted(text: &str) -> String {

@@ -3,16 +3,16 @@
 //! Rows put aside go to rejects.csv beside the table with their line and the reason, and the exit
 //! code is 3; the good rows have been applied then.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use armwise_campaign::{
-    Campaign as File, Error,
+    Campaign as File,
     file::EventKind,
     learn::{LearnOptions, close as close_round, learn},
 };
 use clap::Args;
 
-use super::{Campaign, SOME_REJECTED, TableArguments, print, say, text};
+use super::{Campaign, Failure, SOME_REJECTED, TableArguments, print, say, streams, text};
 
 /// Arguments of `learn`, `correct` and `undelivered`.
 #[derive(Args)]
@@ -50,26 +50,26 @@ pub(crate) enum Kind {
     Undelivered,
 }
 
-pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Error> {
+pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
     let (kind, name) = match kind {
         Kind::Learn => (EventKind::Learn, "learn"),
         Kind::Correct => (EventKind::Correct, "correct"),
         Kind::Undelivered => (EventKind::Undelivered, "undelivered"),
     };
     if arguments.only_responders.is_some() && kind != EventKind::Learn {
-        return Err(Error::Usage(format!("--only-responders has no meaning for {name}")));
+        return Err(Failure::usage(format!("--only-responders has no meaning for {name}")));
     }
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, name)?;
     let options = LearnOptions { round: arguments.round, responders: arguments.only_responders };
     let (learned, rejects) = learn(&mut campaign, &table, kind, options)?;
     let beside = || match arguments.table.table.parent() {
-        Some(folder) if arguments.table.table != Path::new("-") => folder.join("rejects.csv"),
+        Some(folder) if !streams::is_stream(&arguments.table.table) => folder.join("rejects.csv"),
         _ => PathBuf::from("rejects.csv"),
     };
     if !rejects.is_empty() {
         let path = arguments.rejects.clone().unwrap_or_else(beside);
-        rejects.write(&path)?.publish()?;
+        streams::write(&rejects, &path)?;
         say(&format!("{} rows are put aside in {}\n", rejects.len(), path.display()));
     }
     if arguments.campaign.json {
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Error> {
     Ok(if learned.rejected > 0 { SOME_REJECTED } else { 0 })
 }
 
-pub(crate) fn close(arguments: &CloseArguments) -> Result<u8, Error> {
+pub(crate) fn close(arguments: &CloseArguments) -> Result<u8, Failure> {
     let mut campaign = File::write(&arguments.campaign.campaign, "close")?;
     let closed = close_round(&mut campaign, arguments.round)?;
     if arguments.campaign.json {

@@ -1,18 +1,18 @@
 //! `armwise status`, `why`, `report`, `export`, `verify` and `replay`: they only read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use armwise_campaign::{
-    Campaign as File, Error,
+    Campaign as File, Source,
     file::{model_hash, verify as check},
     look::{self, results, sends},
     report::{html, report as make_report},
-    table::{Cell, Format, Sheet, Table, publish},
+    table::{Cell, Format, Sheet, publish},
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Campaign, print, say, text};
+use super::{Campaign, Failure, failure::STORAGE, print, say, streams, text};
 
 /// Arguments of `status`.
 #[derive(Args)]
@@ -93,22 +93,23 @@ pub(crate) struct ReplayArguments {
     until: Option<u64>,
 }
 
-pub(crate) fn status(arguments: &StatusArguments) -> Result<u8, Error> {
+pub(crate) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
     let status = look::status(&campaign)?;
     print(arguments.campaign.json, &status, || text::status(&status));
     Ok(0)
 }
 
-pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Error> {
+pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
-    let table = arguments.table.as_ref().map(|path| Table::open(path, arguments.format)).transpose()?;
-    let why = look::why(&campaign, &arguments.customer, arguments.round, table.as_ref())?;
+    let table = arguments.table.as_ref().map(|path| streams::open(path, arguments.format)).transpose()?;
+    let table = table.as_ref().map(|table| table as &dyn Source);
+    let why = look::why(&campaign, &arguments.customer, arguments.round, table)?;
     print(arguments.campaign.json, &why, || text::why(&why));
     Ok(0)
 }
 
-pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Error> {
+pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
     let report = make_report(&campaign)?;
     if let Some(path) = &arguments.html {
@@ -119,25 +120,25 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Error> {
     Ok(0)
 }
 
-pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Error> {
+pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
     let sheet = match (arguments.what, arguments.round) {
-        (What::Sends, None) => return Err(Error::Usage("export sends needs --round".to_owned())),
+        (What::Sends, None) => return Err(Failure::usage("export sends needs --round")),
         (What::Sends, Some(round)) => sends(&campaign.sent(round)?),
         (What::Results, round) => results(&campaign, round)?,
         (What::Log, _) => log(&campaign),
         (What::Learner, _) => {
             let json = campaign.saved_learner()?;
-            if arguments.out == Path::new("-") {
-                print(false, &(), || json + "\n");
+            if streams::is_stream(&arguments.out) {
+                streams::print(&(json + "\n"));
             } else {
                 publish(&arguments.out, json.as_bytes())?;
             }
             return Ok(0);
         }
     };
-    sheet.write(&arguments.out)?.publish()?;
-    if arguments.out != Path::new("-") {
+    streams::write(&sheet, &arguments.out)?;
+    if !streams::is_stream(&arguments.out) {
         let value = json!({"out": arguments.out, "rows": sheet.len()});
         print(arguments.campaign.json, &value, String::new);
         say(&format!("{} rows in {}\n", sheet.len(), arguments.out.display()));
@@ -162,22 +163,21 @@ fn log(campaign: &File) -> Sheet {
     sheet
 }
 
-pub(crate) fn verify(arguments: &VerifyArguments) -> Result<u8, Error> {
+pub(crate) fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
     let verified = check(&arguments.campaign.campaign)?;
     print(arguments.campaign.json, &verified, || text::verified(&verified));
-    Ok(if verified.good { 0 } else { 6 })
+    Ok(if verified.good { 0 } else { STORAGE })
 }
 
-pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Error> {
+pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
     let events = campaign.events();
     let last = events.len() as u64;
     let until = arguments.until.unwrap_or(last);
-    let event = events.iter().find(|event| event.seq == until).ok_or_else(|| Error::NotFound {
-        what: "event",
-        name: until.to_string(),
-        hint: format!("; the log has {last}"),
-    })?;
+    let event = events
+        .iter()
+        .find(|event| event.seq == until)
+        .ok_or_else(|| Failure::not_found(format!("event {until} does not exist; the log has {last}")))?;
     let found = model_hash(&campaign.replay(until)?);
     let same = found == event.model;
     let value = json!({"until": until, "model": found, "log": event.model, "same": same});
@@ -185,5 +185,5 @@ pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Error> {
         let verdict = if same { "as the log says" } else { "NOT what the log says" };
         format!("after event {until} the model is {found}, {verdict}\n")
     });
-    Ok(if same { 0 } else { 6 })
+    Ok(if same { 0 } else { STORAGE })
 }

@@ -1,22 +1,23 @@
 //! The commands of a campaign: parse, call, print.
 //!
 //! Data go to stdout, messages to stderr; with `--json` stdout is one JSON object. Exit codes: 0
-//! done, 1 failure, 2 usage or bad input, 3 some rows put aside, 4 not found, 5 conflict, 6 storage, 75 locked.
+//! done, 3 some rows put aside, others as in [`failure`].
 
 mod choose;
+mod failure;
 mod init;
 mod learn;
 mod look;
+mod streams;
 mod text;
 
-use std::{io::Write, path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode};
 
-use armwise_campaign::{
-    Error,
-    table::{Format, Table},
-};
+use armwise_campaign::table::{Format, Table};
 use clap::{Args, Subcommand};
+use failure::Failure;
 use serde::Serialize;
+use streams::say;
 
 /// Some rows were put aside.
 const SOME_REJECTED: u8 = 3;
@@ -86,8 +87,8 @@ struct TableArguments {
 }
 
 impl TableArguments {
-    fn open(&self) -> Result<Table, Error> {
-        Table::open(&self.table, self.format)
+    fn open(&self) -> Result<Table, Failure> {
+        streams::open(&self.table, self.format)
     }
 }
 
@@ -109,9 +110,9 @@ pub(crate) fn run(command: &Command) -> ExitCode {
     };
     match outcome {
         Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            say(&format!("error: {error}\n"));
-            ExitCode::from(error.exit_code())
+        Err(Failure { text, code }) => {
+            say(&format!("error: {text}\n"));
+            ExitCode::from(code)
         }
     }
 }
@@ -119,11 +120,5 @@ pub(crate) fn run(command: &Command) -> ExitCode {
 /// Prints a value as JSON on stdout, or `text` where people read: on stdout if it is what was asked for.
 fn print(json: bool, value: &impl Serialize, text: impl FnOnce() -> String) {
     let text = if json { serde_json::to_string(value).unwrap_or_default() + "\n" } else { text() };
-    // Whoever reads may have seen enough.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-/// Says something on stderr, where nobody may be listening any more.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    streams::print(&text);
 }

@@ -113,7 +113,7 @@ pub(super) fn why(why: &Why) -> String {
         text += "the customer is in the hold-out, which is never contacted\n";
     }
     if why.promotions.is_empty() {
-        text += "give --table for the numbers it would have had\n";
+        text += "give --table to see the numbers it would have had\n";
     }
     for line in &why.promotions {
         let place = match (&line.decision, line.rank, line.control) {

@@ -1,17 +1,20 @@
 //! Tables of customers and responses: Parquet, CSV (also gz) and Arrow IPC, read in batches.
 //!
-//! Every format becomes Arrow batches of a few ten thousand rows; only the columns that are
-//! asked for are decoded, and never more than a batch is in memory. CSV gives text columns; whoever reads a number out
-//! of one parses it then, so that an error can name the row and the column.
+//! Every format becomes Arrow batches of up to 65,536 rows; only the columns that are asked for are decoded, one batch
+//! at a time. CSV gives text columns; a number is parsed where it is used, so that an error can name row and column.
 
 mod arrow;
+mod batches;
 mod csv;
 mod guard;
 mod open;
 mod values;
 mod write;
 
-pub use open::{Batches, Format, Table};
+pub use batches::Batches;
+pub(crate) use batches::{columns_of, places};
+pub use guard::is_guarded;
+pub use open::{Format, Table};
 pub(crate) use values::short;
 pub use values::{ColumnType, Rows};
 pub use write::{Cell, Pending, Sheet, publish};

@@ -1,12 +1,13 @@
-//! A commented campaign.toml for a table: what `init` writes where none is given.
+//! A commented campaign.toml for a table: a start for an analyst who has none.
 //!
-//! The guess is only a start. The text says of every column what it was taken for, and of those
-//! left out why, so that the analyst corrects instead of writing.
+//! The features are guessed. The text says what every column was taken for, and why a column was left out, so that the
+//! analyst corrects instead of writing. The guess sees the first 65,536 rows, however they are cut into batches.
 
 use super::{Config, FeatureColumn, Kind, MissingRule};
 use crate::{
     Error,
-    table::{ColumnType, Rows, Table},
+    input::Source,
+    table::{BATCH, ColumnType, Rows},
 };
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -17,12 +18,23 @@ pub type LeftOut = Vec<(String, String)>;
 ///
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read or has no rows.
-pub fn guess(table: &Table, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn>, LeftOut), Error> {
+pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn>, LeftOut), Error> {
     let columns = table.columns()?;
-    let rows = table.batches(None)?.next().ok_or_else(|| Error::table(table.name(), "the table has no rows"))??;
+    let (mut first, mut left) = (Vec::new(), BATCH);
+    for rows in table.batches(None)? {
+        let rows = rows?.piece(0, left);
+        left -= rows.len();
+        first.push(rows);
+        if left == 0 {
+            break;
+        }
+    }
+    if first.is_empty() {
+        return Err(Error::table(table.name(), "the table has no rows"));
+    }
     let (mut features, mut left_out) = (Vec::new(), Vec::new());
     for (name, kind) in columns.into_iter().filter(|(name, _)| !own.contains(name)) {
-        match judge(&rows, &name, kind)? {
+        match judge(&first, &name, kind)? {
             Ok((kind, missing)) => features.push(FeatureColumn { name, kind, missing, max_levels: 50 }),
             Err(reason) => left_out.push((name, reason)),
         }
@@ -30,18 +42,21 @@ pub fn guess(table: &Table, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn
     Ok((features, left_out))
 }
 
-fn judge(rows: &Rows, name: &str, kind: ColumnType) -> Result<Result<(Kind, MissingRule), String>, Error> {
+fn judge(batches: &[Rows], name: &str, kind: ColumnType) -> Result<Result<(Kind, MissingRule), String>, Error> {
     let has_missing = |missing: bool, rule| if missing { rule } else { MissingRule::Error };
     Ok(match kind {
         ColumnType::Number => {
-            let numbers = rows.numbers(name)?;
-            Ok((Kind::Numeric, has_missing(numbers.iter().any(|number| number.is_nan()), MissingRule::Mean)))
+            let mut missing = false;
+            for rows in batches {
+                missing |= rows.numbers(name)?.iter().any(|number| number.is_nan());
+            }
+            Ok((Kind::Numeric, has_missing(missing, MissingRule::Mean)))
         }
         ColumnType::Vector => Ok((Kind::Vector, MissingRule::Error)),
-        ColumnType::Other => Err("its type is not understood".to_owned()),
+        ColumnType::Other => Err("its type is not supported".to_owned()),
         ColumnType::Text | ColumnType::Flag => {
             let (mut missing, mut numbers, mut texts) = (false, true, BTreeSet::new());
-            rows.each_text(name, |_, text| {
+            let mut see = |_: usize, text: Option<&str>| {
                 match text {
                     None => missing = true,
                     Some(text) => {
@@ -52,12 +67,13 @@ fn judge(rows: &Rows, name: &str, kind: ColumnType) -> Result<Result<(Kind, Miss
                     }
                 }
                 Ok(())
-            })?;
+            };
+            batches.iter().try_for_each(|rows| rows.each_text(name, &mut see))?;
             match (texts.len(), numbers) {
-                (0, _) => Err("it has no values in the first rows".to_owned()),
+                (0, _) => Err("its first rows are all empty".to_owned()),
                 (_, true) => Ok((Kind::Numeric, has_missing(missing, MissingRule::Mean))),
                 (1..=200, false) => Ok((Kind::Categorical, has_missing(missing, MissingRule::Zero))),
-                _ => Err("it has more than 200 different texts".to_owned()),
+                _ => Err("it has more than 200 different values".to_owned()),
             }
         }
     })
@@ -75,23 +91,23 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
     };
     let _ = writeln!(
         text,
-        "# A campaign's rules. `armwise init` freezes them in the campaign's file.\n\
+        "# A campaign's rules. They are frozen in the campaign's file when it begins.\n\
          customer = {}          # the column with the customer's id\n\
          seed = {}                     # of all draws\n\
          # segment = \"region\"          # a column by which summaries are split\n\n\
          [algorithm]                  # greedy, c2ucb, pc2ucb, round-wise-ts, arm-wise-ts, comblin-ucb, comblin-ts, random\n\
          name = \"arm-wise-ts\"\n\
          lambda = 1.0\n\
-         v = 0.1                      # how wide the draws: more explores more\n\n\
+         v = 0.1                      # how wide the draws are: a larger v explores more\n\n\
          [reward]\n\
-         default = 0.0                # what silence is worth when a round is closed\n\
-         # min = 0.0                  # rewards outside are refused\n\
+         default = 0.0                # the reward of no answer, when a round is closed\n\
+         # min = 0.0                  # rewards outside min and max are refused\n\
          # max = 1.0\n\n\
          [limits]\n\
          per_customer = {}             # promotions for a customer in a round\n\
          # budget = 1000.0            # what all sends of a round may cost\n\
          # cost = \"postage\"           # a column with the cost per customer, added to the promotion's\n\
-         # rest = 2                   # after a send a customer rests for so many rounds\n\
+         # rest = 2                   # for how many rounds a customer rests after a send\n\
          # hold_out = 0.05            # the share of customers never contacted, to measure uplift\n\
          # on_infeasible = \"fill\"     # send fewer where quotas cannot be met, instead of an error\n\
          # [[limits.group]]           # sends to customers with a value in a column\n\
@@ -108,7 +124,7 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
         let quota = if quota.is_number() { quota.to_string() } else { "500".to_owned() };
         let _ = writeln!(
             text,
-            "\n[[promotion]]\nname = {}\nquota = {quota}                  # exactly so many; {{ max = 500 }} for at most\n\
+            "\n[[promotion]]\nname = {}\nquota = {quota}                  # exactly this many; {{ max = 500 }} for at most\n\
              # cost = 1.0\n# eligible = \"may_call\"       # a column that says who may get it",
             quoted(&promotion.name)
         );

@@ -1,8 +1,8 @@
 //! From a customer's columns to the features x: fitted once on a sample, then frozen.
 //!
-//! x = s (1, standardised numbers, one-hot categories, vectors) with one scale s for all, the
-//! largest that kept |x| <= 1 on the sample. A row that is longer is shortened to |x| = 1, an unseen category is all
-//! zero; both are counted and reported, never silent.
+//! x = s (1, standardised numbers, one-hot categories, vectors) with one scale s for all rows, the largest that keeps
+//! |x| <= 1 on the sample. A longer row is shortened to |x| = 1, an unseen category is all zeros; both are counted and
+//! reported, never silent.
 
 mod apply;
 mod fit;

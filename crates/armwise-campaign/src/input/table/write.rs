@@ -1,4 +1,4 @@
-//! Writes tables: CSV or Parquet, by the extension of the file; CSV on standard output.
+//! Writes tables: CSV or Parquet, by the extension of the file; CSV to anything that takes bytes.
 //!
 //! A file appears under its name only when it is complete and on the disk. Until then it has a
 //! name of its own beside it, so a crash leaves the old file or none.
@@ -6,7 +6,7 @@
 use super::Format;
 use crate::Error;
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use parquet::arrow::ArrowWriter;
+use parquet::{arrow::ArrowWriter, errors::ParquetError};
 use std::{
     fs::File,
     io::{BufWriter, Write},
@@ -71,37 +71,30 @@ impl Sheet {
         self.rows.is_empty()
     }
 
-    /// Writes to a file that gets its name only by [`Pending::publish`]; `-` is standard output, at once.
+    /// Writes to a file that gets its name only by [`Pending::publish`].
     ///
     /// # Errors
     /// [`Error::Storage`], or [`Error::Usage`] for an extension that cannot be written.
     pub fn write(&self, path: &Path) -> Result<Pending, Error> {
-        if path == Path::new("-") {
-            let out = std::io::stdout().lock();
-            match self.csv(BufWriter::new(out)) {
-                // Whoever reads has seen enough.
-                Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
-                written => written.map_err(|error| Error::io(path, &error))?,
-            }
-            return Ok(Pending { from: None, to: path.to_owned() });
-        }
         let format = Format::of(path)?;
         let (file, pending) = Pending::new(path)?;
-        let failed = |error: &std::io::Error| Error::io(path, error);
+        let failed = |error: std::io::Error| Error::io(path, error);
         match format {
-            Format::Csv => self.csv(BufWriter::new(&file)).map_err(|error| failed(&error))?,
-            Format::Parquet => {
-                self.parquet(&file).map_err(|problem| Error::Storage { path: path.to_owned(), problem })?;
-            }
+            Format::Csv => self.csv(BufWriter::new(&file)).map_err(failed)?,
+            Format::Parquet => self.parquet(&file).map_err(|error| Error::storage(path, error))?,
             Format::Arrow => {
-                return Err(Error::Usage(format!("{}: CSV and Parquet can be written", path.display())));
+                return Err(Error::Usage(format!("{}: only CSV and Parquet can be written", path.display())));
             }
         }
-        file.sync_all().map_err(|error| failed(&error))?;
+        file.sync_all().map_err(failed)?;
         Ok(pending)
     }
 
-    fn csv(&self, mut out: impl Write) -> std::io::Result<()> {
+    /// Writes as CSV.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn csv(&self, mut out: impl Write) -> std::io::Result<()> {
         let line = |out: &mut dyn Write, cells: &mut dyn Iterator<Item = String>| {
             for (place, cell) in cells.enumerate() {
                 if place > 0 {
@@ -128,7 +121,7 @@ impl Sheet {
         out.flush()
     }
 
-    fn parquet(&self, file: &File) -> Result<(), String> {
+    fn parquet(&self, file: &File) -> Result<(), ParquetError> {
         let column = |place: usize| -> ArrayRef {
             let cells = || self.rows.iter().map(move |row| &row[place]);
             if cells().any(|cell| matches!(cell, Cell::Text(_))) {
@@ -152,10 +145,10 @@ impl Sheet {
             }
         };
         let columns = self.columns.iter().enumerate().map(|(place, name)| (name.clone(), column(place), true));
-        let batch = RecordBatch::try_from_iter_with_nullable(columns).map_err(|error| error.to_string())?;
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).map_err(|error| error.to_string())?;
-        writer.write(&batch).map_err(|error| error.to_string())?;
-        writer.close().map(|_| ()).map_err(|error| error.to_string())
+        let batch = RecordBatch::try_from_iter_with_nullable(columns)?;
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
+        writer.write(&batch)?;
+        writer.close().map(|_| ())
     }
 }
 
@@ -166,7 +159,7 @@ impl Sheet {
 pub fn publish(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let (mut file, pending) = Pending::new(path)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.map_err(|error| Error::io(path, &error))?;
+    written.map_err(|error| Error::io(path, error))?;
     pending.publish()
 }
 
@@ -188,7 +181,7 @@ impl Pending {
                 let name = path.parent().unwrap_or(path).display().to_string();
                 Error::NotFound { what: "the folder", name, hint: String::new() }
             }
-            _ => Error::io(&part, &error),
+            _ => Error::io(&part, error),
         })?;
         Ok((file, Self { from: Some(part), to: path.to_owned() }))
     }
@@ -199,7 +192,7 @@ impl Pending {
     /// [`Error::Storage`].
     pub fn publish(mut self) -> Result<(), Error> {
         match self.from.take() {
-            Some(from) => std::fs::rename(&from, &self.to).map_err(|error| Error::io(&self.to, &error)),
+            Some(from) => std::fs::rename(&from, &self.to).map_err(|error| Error::io(&self.to, error)),
             None => Ok(()),
         }
     }

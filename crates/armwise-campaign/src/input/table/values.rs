@@ -1,7 +1,7 @@
 //! Values of a batch's columns as numbers, texts, flags and vectors.
 //!
-//! A missing number is NaN, whether the table has a null, an empty field or a NaN; what to do
-//! about it is the recipe's business. Infinities and text that is no number are errors with row and column.
+//! A missing number is NaN, whether the table has a null, an empty field or a NaN; the recipe decides what becomes of
+//! it. Infinities and text that is not a number are errors with row and column.
 
 use crate::Error;
 use arrow_array::{
@@ -15,7 +15,7 @@ use arrow_array::{
 use arrow_schema::DataType;
 use std::{fmt::Write, sync::Arc};
 
-/// The column in which a reader of text says where each row begins; no text can name it.
+/// The hidden column in which the CSV reader says in which line each row begins; no header can have this name.
 pub(super) const LINE: &str = "\0line";
 
 /// What a column can be used for.
@@ -69,7 +69,7 @@ impl Rows {
 
     /// How many rows.
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "batches without rows are passed over")]
+    #[expect(clippy::len_without_is_empty, reason = "batches without rows are skipped")]
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
@@ -111,7 +111,7 @@ impl Rows {
     }
 
     fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
-        Error::table(&self.table, format!("column {column:?} has the type {data}; {must} are needed"))
+        Error::table(&self.table, format!("column {column:?} has type {data}, but {must} are needed"))
     }
 
     /// The numbers of a column, NaN where missing.
@@ -236,7 +236,8 @@ impl Rows {
             flags.push(match text.as_deref() {
                 Some("true" | "1" | "yes" | "1.0") => true,
                 Some("false" | "0" | "no" | "0.0") => false,
-                other => return Err(self.bad(row, column, format!("{other:?} is neither true nor false"))),
+                Some(other) => return Err(self.bad(row, column, format!("{other:?} is neither true nor false"))),
+                None => return Err(self.bad(row, column, "true or false is needed, but the value is missing")),
             });
             Ok(())
         };
@@ -249,11 +250,11 @@ impl Rows {
         Ok(flags)
     }
 
-    /// The vectors of a column, `dim` numbers to a row, NaN throughout where missing; in text the numbers stand
-    /// between brackets or not, with commas, semicolons or blanks.
+    /// The vectors of a column, `dim` numbers to a row, all NaN where missing. In text the numbers are separated by
+    /// commas, semicolons or blanks, with or without brackets around them.
     ///
     /// # Errors
-    /// [`Error::Cell`] for another length, or a number that is none.
+    /// [`Error::Cell`] for a vector of another length, or text that is not a number.
     pub fn vectors(&self, column: &str, dim: usize) -> Result<Vec<f64>, Error> {
         let mut values = Vec::with_capacity(self.len() * dim);
         let mut take = |row: usize, vector: Option<Vec<f64>>| {
@@ -264,7 +265,7 @@ impl Rows {
                     return Err(self.bad(row, column, problem));
                 }
                 Some(vector) if vector.iter().any(|number| !number.is_finite()) => {
-                    return Err(self.bad(row, column, "a vector with a number that is missing or not finite"));
+                    return Err(self.bad(row, column, "a number in the vector is missing or not finite"));
                 }
                 Some(vector) => values.extend(vector),
             }
@@ -332,7 +333,7 @@ impl pulp::NullaryFnOnce for AllFinite<'_> {
     fn call(self) -> bool {
         const LANES: usize = 16;
         let (chunks, rest) = self.0.as_chunks::<LANES>();
-        // To the end in any case: without a way out the loop is a vector loop.
+        // Runs to the end in any case: without an early exit the compiler can vectorise it.
         let mut finite = [true; LANES];
         for chunk in chunks {
             for (finite, number) in finite.iter_mut().zip(chunk) {

@@ -1,8 +1,7 @@
-//! CSV as text columns, strictly: what is broken is an error with its row and column.
+//! CSV as text columns, read strictly: broken quoting is an error with its row and column.
 //!
-//! Written here because CSV crates read broken quoting without a word (`"a"b` becomes `ab`, a
-//! quote that never closes swallows the rest of the file), and here a wrong row costs money. An empty field is a
-//! missing value.
+//! Written here because CSV crates accept broken quoting silently (`"a"b` becomes `ab`, a quote that never closes
+//! swallows the rest of the file), and here a wrong row costs money. An empty field is a missing value.
 
 use super::{BATCH, values::LINE};
 use crate::Error;
@@ -46,7 +45,7 @@ enum State {
 impl CsvReader {
     /// Reads the header.
     pub(crate) fn open(table: &str, mut input: impl BufRead + Send + 'static) -> Result<Self, Error> {
-        let head = input.fill_buf().map_err(|error| Error::table(table, error.to_string()))?;
+        let head = input.fill_buf().map_err(|error| Error::unreadable(table, "", error))?;
         let input: Box<dyn BufRead + Send> = if head.starts_with(&[0x1f, 0x8b]) {
             Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
         } else {
@@ -66,7 +65,7 @@ impl CsvReader {
             failed: false,
         };
         if !reader.record()? {
-            return Err(Error::table(&reader.table, "the file is empty; a header with column names is needed"));
+            return Err(Error::table(&reader.table, "the file is empty; its first line must name the columns"));
         }
         reader.names = reader.fields().map(str::to_owned).collect();
         if let Some(name) = reader.names.first_mut() {
@@ -101,7 +100,7 @@ impl CsvReader {
         }
     }
 
-    /// Reads one record into `bytes` and `ends`; false at the end. Lines without any character are passed over.
+    /// Reads one record into `bytes` and `ends`; false at the end. Empty lines are skipped.
     fn record(&mut self) -> Result<bool, Error> {
         self.bytes.clear();
         self.ends.clear();
@@ -112,7 +111,9 @@ impl CsvReader {
             let buffer = match self.input.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.bad(error.to_string())),
+                Err(error) => {
+                    return Err(Error::unreadable(&self.table, &format!("from row {} on: ", self.row + 1), error));
+                }
             };
             if buffer.is_empty() {
                 return match state {
@@ -128,7 +129,7 @@ impl CsvReader {
                 used += 1;
                 match (state, byte) {
                     (State::FieldStart, b'"') => state = State::Quoted,
-                    (State::Plain, b'"') => problem = Some("a quote inside a field that does not begin with one"),
+                    (State::Plain, b'"') => problem = Some("a quote inside a field that does not start with a quote"),
                     (State::Quoted, b'"') => state = State::QuoteInQuoted,
                     (State::AfterReturn, byte) if byte != b'\n' => problem = Some("a carriage return inside a field"),
                     (State::QuoteInQuoted, b'"') => {
@@ -164,7 +165,7 @@ impl CsvReader {
                     }
                 }
                 if self.bytes.len() - start > LARGEST_FIELD {
-                    problem = Some("a field of more than 1 MB; is a quote not closed?");
+                    problem = Some("a field is longer than 1 MB; perhaps a quote is not closed");
                 }
                 if problem.is_some() {
                     break;
@@ -231,7 +232,7 @@ impl CsvReader {
         let line = Arc::new(Field::new(LINE, DataType::UInt64, false));
         let fields = self.schema().fields().iter().cloned().chain([line]).collect::<Vec<_>>();
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
-        batch.map(Some).map_err(|error| Error::table(&self.table, error.to_string()))
+        batch.map(Some).map_err(|error| Error::unreadable(&self.table, "", error))
     }
 }
 

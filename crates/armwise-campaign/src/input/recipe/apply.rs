@@ -1,7 +1,7 @@
 //! Reads the columns of a batch, to make features of them.
 //!
-//! Columns are read one by one, so errors name their cell, and whole, so they are found whether or
-//! not the row is ever put together.
+//! Each column is read as a whole, so that a bad cell is found and named even where its row is never made into
+//! features.
 
 use super::{Columns, Fitted, Recipe};
 use crate::{Error, config::MissingRule, table::Rows};
@@ -67,7 +67,13 @@ impl Recipe {
 
 fn read<'a>(column: &Fitted, rows: &'a Rows, odd: &mut Oddities) -> Result<Values<'a>, Error> {
     let mut missing = 0;
-    let refuse = |row: usize| rows.bad(row, column.name(), "a value is missing; say in `missing` how to fill it");
+    let refuse = |row: usize| {
+        rows.bad(
+            row,
+            column.name(),
+            "a value is missing; the rules can say how to fill it (missing = \"mean\" or \"zero\")",
+        )
+    };
     let values = match column {
         Fitted::Numeric { name, missing: rule, mean, sd } => {
             if let Some(singles) = rows.singles(name) {

@@ -1,7 +1,7 @@
-//! Arrow IPC files and streams, with their lengths checked before anything is believed.
+//! Arrow IPC files and streams, with all lengths checked before the reader sees them.
 //!
-//! The reader makes room for what a length in the file asks for, so one damaged byte could ask
-//! for all memory. A walk over the file's blocks, which reads no data, refuses lengths that the file does not have.
+//! The reader allocates whatever a length in the file says, so one damaged byte could ask for all memory. A walk over
+//! the file's blocks, which reads no data, refuses lengths that are larger than the file.
 
 use arrow_ipc::{
     reader::{FileReader, StreamReader},
@@ -13,7 +13,7 @@ use std::{
     io::{Read, Seek, SeekFrom},
 };
 
-use super::open::Inner;
+use super::batches::Inner;
 
 const MAGIC: &[u8] = b"ARROW1";
 
@@ -40,7 +40,7 @@ fn damaged(what: &str) -> ArrowError {
     ArrowError::IpcError(format!("the file is damaged or cut off: {what}"))
 }
 
-/// A length as the format has it, if there are so many bytes.
+/// A length that the file states, if as many bytes are left.
 fn within(length: impl TryInto<u64>, left: u64) -> Result<u64, ArrowError> {
     let length = length.try_into().ok().filter(|&length| length <= left);
     length.ok_or_else(|| damaged("a length is larger than the file"))
@@ -71,7 +71,7 @@ fn check_file(file: &mut File, size: u64) -> Result<(), ArrowError> {
     Ok(())
 }
 
-/// A stream is messages: perhaps a mark, a length, so many bytes that describe it, and its body.
+/// A stream is a sequence of messages: an optional marker, the length of a header, the header, and a body.
 fn check_stream(file: &mut File, size: u64) -> Result<(), ArrowError> {
     let mut at = 0;
     while at + 4 <= size {

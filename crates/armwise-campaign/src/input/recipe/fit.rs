@@ -1,13 +1,14 @@
 //! Fits the recipe on a sample of the table.
 //!
-//! Who is in the sample follows from the seed and the customer's id alone, and sums run in the
-//! order of the ids' hashes, so the recipe does not depend on the order of the rows or on the table's format.
+//! The seed and the customer's id alone decide who is in the sample, and sums run in the order of the ids' hashes, so
+//! the recipe does not depend on the order of the rows or on where they come from.
 
 use super::{Fitted, Recipe};
 use crate::{
     Error,
     config::{Config, FeatureColumn, Kind, MissingRule},
-    table::{Rows, Table},
+    input::Source,
+    table::Rows,
 };
 use armwise::{Round, Stream, id_of};
 use std::collections::BTreeMap;
@@ -32,12 +33,11 @@ enum Raw {
     Vector(Vec<f64>),
 }
 
-/// Reads the table once and fits the recipe for the features that the configuration lists.
+/// Reads the rows once and fits the recipe for the features that the configuration lists.
 ///
 /// # Errors
-/// [`Error::Cell`], [`Error::Table`] for values that cannot be used, [`Error::Config`] for features that come to
-/// nothing.
-pub fn fit(config: &Config, table: &Table) -> Result<Recipe, Error> {
+/// [`Error::Cell`], [`Error::Table`] for values that cannot be used, [`Error::Config`] where no feature is left.
+pub fn fit(config: &Config, table: &dyn Source) -> Result<Recipe, Error> {
     let rules = &config.features;
     let names: Vec<String> =
         std::iter::once(&config.customer).chain(rules.column.iter().map(|c| &c.name)).cloned().collect();
@@ -66,7 +66,7 @@ pub fn fit(config: &Config, table: &Table) -> Result<Recipe, Error> {
     }
     for (column, &length) in rules.column.iter().zip(&lengths) {
         if column.kind == Kind::Vector && length == 0 {
-            let problem = format!("column {:?} has no vector with a number in it", column.name);
+            let problem = format!("column {:?} has only empty vectors", column.name);
             return Err(Error::table(table.name(), problem));
         }
     }
@@ -79,7 +79,7 @@ pub fn fit(config: &Config, table: &Table) -> Result<Recipe, Error> {
     let mut recipe = Recipe { bias: rules.bias, columns, scale: 1.0, sample: sample.len() };
     if recipe.dim() == 0 {
         let problem = "there are no features: list columns under [features], or set bias = true".to_owned();
-        return Err(Error::Config { place: "features".to_owned(), problem });
+        return Err(Error::Config { place: "features".to_owned(), problem, cause: None });
     }
     let longest = sample.iter().map(|sampled| recipe.square(&sampled.values)).fold(0.0, f64::max).sqrt();
     recipe.scale = if longest > 0.0 { 1.0 / longest } else { 1.0 };

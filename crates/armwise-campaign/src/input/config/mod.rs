@@ -1,7 +1,7 @@
 //! What a campaign is told in TOML: promotions, limits, features, the algorithm.
 //!
-//! It is read once, by `init`, and frozen in the campaign's file together with what was fitted;
-//! names are those of the user's own columns. A campaign with other rules is another campaign.
+//! It is read once, when the campaign begins, and frozen in its file together with what was fitted; names are those of
+//! the user's own columns. A campaign with other rules is another campaign.
 
 mod template;
 
@@ -30,7 +30,7 @@ pub struct Config {
     /// Who wins among equal scores.
     #[serde(default)]
     pub ties: Ties,
-    /// The forgetting factor: with every round, what was learned before counts so much as before.
+    /// The forgetting factor: with every round, what was learned before is multiplied by it.
     #[serde(default = "one")]
     pub gamma: f64,
     /// What rewards may be.
@@ -67,13 +67,13 @@ pub struct Promotion {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RewardRule {
-    /// What silence is worth when a round is closed.
+    /// The reward of a customer who has not answered when the round is closed.
     #[serde(default)]
     pub default: f64,
-    /// The least reward that is believed.
+    /// The least reward that is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// The largest reward that is believed.
+    /// The largest reward that is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
 }
@@ -91,7 +91,7 @@ pub struct Limits {
     /// A column with what a send to this customer costs, added to the promotion's own cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
-    /// After a send a customer rests for so many rounds.
+    /// For how many rounds a customer rests after a send.
     #[serde(default)]
     pub rest: u64,
     /// The share of customers that is never contacted.
@@ -127,10 +127,10 @@ pub struct GroupLimit {
     pub column: String,
     /// The value, as text.
     pub value: String,
-    /// At least so many.
+    /// The least number of sends.
     #[serde(default)]
     pub min: usize,
-    /// At most so many.
+    /// The most sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
 }
@@ -164,7 +164,7 @@ pub struct FeatureColumn {
     /// What to do where a value is missing.
     #[serde(default)]
     pub missing: MissingRule,
-    /// Categories beyond so many, the rarest, are treated as unseen.
+    /// The most categories; the rarest beyond these are treated as unseen.
     #[serde(default = "fifty")]
     pub max_levels: usize,
 }
@@ -224,9 +224,10 @@ impl Config {
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
             let place = format!("{}:{line}:{column}", path.display());
-            Error::Config { place, problem: error.message().replace('\n', "; ") }
+            Error::Config { place, problem: error.message().replace('\n', "; "), cause: Some(error.into()) }
         })?;
-        config.validate().map_err(|problem| Error::Config { place: path.display().to_string(), problem })?;
+        let refused = |problem| Error::Config { place: path.display().to_string(), problem, cause: None };
+        config.validate().map_err(refused)?;
         Ok(config)
     }
 
@@ -252,7 +253,7 @@ impl Config {
         let ensure = |good: bool, problem: &str| if good { Ok(()) } else { Err(problem.to_owned()) };
         ensure(!self.promotion.is_empty(), "at least one [[promotion]] is needed")?;
         for (place, promotion) in self.promotion.iter().enumerate() {
-            ensure(!promotion.name.is_empty(), "a promotion needs a name")?;
+            ensure(!promotion.name.is_empty(), "a promotion must have a name")?;
             let twice = self.promotion[..place].iter().any(|earlier| earlier.name == promotion.name);
             ensure(!twice, &format!("two promotions have the name {:?}", promotion.name))?;
             let cost = promotion.cost.unwrap_or(0.0);
@@ -277,9 +278,9 @@ impl Config {
         ensure(within, "reward.default must be a finite number between reward.min and reward.max")?;
         for (place, column) in self.features.column.iter().enumerate() {
             let twice = self.features.column[..place].iter().any(|earlier| earlier.name == column.name);
-            ensure(!twice, &format!("two features come from the column {:?}", column.name))?;
+            ensure(!twice, &format!("the column {:?} is listed twice under features", column.name))?;
             let mean = column.missing == MissingRule::Mean && column.kind != Kind::Numeric;
-            ensure(!mean, &format!("feature {:?}: missing = \"mean\" is for numeric columns", column.name))?;
+            ensure(!mean, &format!("feature {:?}: missing = \"mean\" works for numeric columns only", column.name))?;
         }
         ensure(self.gamma > 0.0 && self.gamma <= 1.0, "gamma must be above 0 and at most 1")
     }

@@ -1,0 +1,196 @@
+//! A table in a file: opened by its extension or a given format, read in batches.
+//!
+//! The file must be one that can be read from any place: Parquet and Arrow files are read from their end, and a campaign
+//! may read its table twice. Whoever has a stream puts it into a file first and gives that to [`Table::from_file`].
+
+use super::{
+    BATCH, arrow,
+    batches::{Batches, Inner, places},
+    csv::CsvReader,
+    guard::guarded,
+    values::ColumnType,
+};
+use crate::{Error, Source, error::Cause};
+use arrow_array::RecordBatchReader;
+use arrow_schema::SchemaRef;
+use parquet::arrow::{
+    ProjectionMask,
+    arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection},
+};
+use std::{
+    fs::File,
+    io::{BufReader, Seek, SeekFrom},
+    path::Path,
+    str::FromStr,
+};
+
+/// How a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated values with a header, plain or gzip.
+    Csv,
+    /// Arrow IPC, file or stream.
+    Arrow,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "parquet" => Ok(Self::Parquet),
+            "csv" | "csv.gz" => Ok(Self::Csv),
+            "arrow" | "ipc" | "feather" => Ok(Self::Arrow),
+            other => Err(format!("{other:?} is none of parquet, csv, csv.gz, arrow")),
+        }
+    }
+}
+
+impl Format {
+    /// The format that a file name tells.
+    ///
+    /// # Errors
+    /// [`Error::UnknownFormat`] for an unknown extension.
+    pub fn of(path: &Path) -> Result<Self, Error> {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
+        match () {
+            () if ends(&[".parquet", ".pq"]) => Ok(Self::Parquet),
+            () if ends(&[".csv", ".csv.gz"]) => Ok(Self::Csv),
+            () if ends(&[".arrow", ".ipc", ".feather", ".arrows"]) => Ok(Self::Arrow),
+            () => Err(Error::UnknownFormat { path: path.to_owned() }),
+        }
+    }
+}
+
+/// A table in a file.
+#[derive(Debug)]
+pub struct Table {
+    name: String,
+    format: Format,
+    file: File,
+}
+
+impl Table {
+    /// Opens a file; its extension tells the format unless one is given.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Storage`], [`Error::UnknownFormat`].
+    pub fn open(path: &Path, format: Option<Format>) -> Result<Self, Error> {
+        let format = format.map_or_else(|| Format::of(path), Ok)?;
+        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        Ok(Self::from_file(&path.display().to_string(), file, format))
+    }
+
+    /// A table in a file that is already open, under a name for messages.
+    #[must_use]
+    pub fn from_file(name: &str, file: File, format: Format) -> Self {
+        Self { name: name.to_owned(), format, file }
+    }
+
+    fn refused(&self, error: std::io::Error) -> Error {
+        Error::io(Path::new(&self.name), error)
+    }
+
+    fn unreadable(&self, error: impl Into<Cause>) -> Error {
+        Error::unreadable(&self.name, "", error)
+    }
+
+    /// A reader of a Parquet file.
+    fn parquet(&self, only: Option<&[String]>) -> Result<ParquetRecordBatchReaderBuilder<File>, Error> {
+        // Types are taken as Parquet has them: dictionaries and large strings become plain ones.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let file = self.file.try_clone().map_err(|error| self.refused(error))?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+            .map_err(|error| self.unreadable(error))?;
+        let mask = match only.map(|only| places(&self.name, builder.schema(), only)).transpose()? {
+            Some(places) => ProjectionMask::roots(builder.parquet_schema(), places),
+            None => ProjectionMask::all(),
+        };
+        Ok(builder.with_projection(mask))
+    }
+
+    fn read(&self, only: Option<&[String]>) -> Result<Batches, Error> {
+        let mut file = self.file.try_clone().map_err(|error| self.refused(error))?;
+        file.seek(SeekFrom::Start(0)).map_err(|error| self.refused(error))?;
+        let places = |schema: &SchemaRef| only.map(|only| places(&self.name, schema, only)).transpose();
+        let (schema, batches): (SchemaRef, Box<Inner>) = match self.format {
+            Format::Parquet => {
+                let reader =
+                    self.parquet(only)?.with_batch_size(BATCH).build().map_err(|error| self.unreadable(error))?;
+                (reader.schema(), Box::new(reader))
+            }
+            Format::Arrow => {
+                let again = file.try_clone().map_err(|error| self.refused(error))?;
+                let (schema, batches) = arrow::open(file, None).map_err(|error| self.unreadable(error))?;
+                match places(&schema)? {
+                    None => (schema, batches),
+                    Some(only) => arrow::open(again, Some(only)).map_err(|error| self.unreadable(error))?,
+                }
+            }
+            Format::Csv => {
+                let mut reader = CsvReader::open(&self.name, BufReader::with_capacity(1 << 16, file))?;
+                if let Some(places) = places(&reader.schema())? {
+                    reader.keep(&places);
+                }
+                (reader.schema(), Box::new(reader))
+            }
+        };
+        Ok(Batches::new(&self.name, schema, batches))
+    }
+}
+
+impl Source for Table {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn columns(&self) -> Result<Vec<(String, ColumnType)>, Error> {
+        Ok(self.batches(None)?.columns())
+    }
+
+    fn batches(&self, only: Option<&[String]>) -> Result<Batches, Error> {
+        guarded(|| self.read(only)).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
+    }
+
+    /// Only a Parquet file tells its number of rows beforehand.
+    fn spread(
+        &self,
+        only: &[String],
+        runs: usize,
+        run: usize,
+        large: usize,
+    ) -> Result<Option<(Batches, usize)>, Error> {
+        if self.format != Format::Parquet {
+            return Ok(None);
+        }
+        let read = || {
+            let builder = self.parquet(Some(only))?;
+            let rows = usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
+            if rows < large * runs * run {
+                return Ok(None);
+            }
+            // A run begins where a row group does, if one began since the run before: what comes before would have to
+            // be skipped.
+            let mut starts = vec![0];
+            for group in builder.metadata().row_groups() {
+                starts.push(starts[starts.len() - 1] + usize::try_from(group.num_rows()).unwrap_or(0));
+            }
+            let mut free = 0;
+            let ranges = (0..runs).map(|index| {
+                let even = rows / runs * index;
+                let group = starts[starts.partition_point(|start| *start <= even) - 1];
+                let first = if group >= free { group } else { even };
+                free = first + run;
+                first..free
+            });
+            let selection = RowSelection::from_consecutive_ranges(ranges, rows);
+            let reader = builder.with_row_selection(selection).with_batch_size(run).build();
+            let reader = reader.map_err(|error| self.unreadable(error))?;
+            Ok(Some((Batches::new(&self.name, reader.schema(), reader), rows)))
+        };
+        guarded(read).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
+    }
+}

@@ -1,0 +1,92 @@
+//! What a command says when it fails: the text, a hint in the words of the terminal, and the exit code.
+//!
+//! The library's messages name no flags and no commands; what helps here is added in [`hint`]. Exit codes: 1 failure, 2 usage
+//! or bad input, 4 not found, 5 conflict, 6 storage, 75 locked. Cron jobs rely on them.
+
+use std::{fmt::Write, io, path::Path};
+
+use armwise_campaign::Error;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(super) text: String,
+    pub(super) code: u8,
+}
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const NOT_FOUND: u8 = 4;
+const CONFLICT: u8 = 5;
+/// A file cannot be read or written, or is damaged.
+pub(super) const STORAGE: u8 = 6;
+/// As `EX_TEMPFAIL` of sysexits: try again later.
+const LOCKED: u8 = 75;
+
+impl Failure {
+    /// A request that makes no sense.
+    pub(super) fn usage(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: USAGE }
+    }
+
+    /// A request that contradicts what is there.
+    pub(super) fn conflict(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: CONFLICT }
+    }
+
+    /// Something that was named does not exist.
+    pub(super) fn not_found(text: impl Into<String>) -> Self {
+        Self { text: text.into(), code: NOT_FOUND }
+    }
+
+    /// A file of the command's own that cannot be read or written.
+    pub(super) fn io(path: &Path, error: &io::Error) -> Self {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+            return Self::not_found(format!("the folder {} does not exist", folder.display()));
+        }
+        if error.kind() == io::ErrorKind::NotFound {
+            return Self::not_found(format!("the file {} does not exist", path.display()));
+        }
+        Self { text: format!("{}: {error}", path.display()), code: STORAGE }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let mut text = error.to_string();
+        if let Some(hint) = hint(&error) {
+            let _ = write!(text, "; {hint}");
+        }
+        Self { text, code: exit_code(&error) }
+    }
+}
+
+fn exit_code(error: &Error) -> u8 {
+    match error {
+        Error::Cell { .. }
+        | Error::Table { .. }
+        | Error::DuplicateCustomer { .. }
+        | Error::NoRewards { .. }
+        | Error::UnknownFormat { .. }
+        | Error::Config { .. }
+        | Error::Usage(_) => USAGE,
+        Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
+        Error::Conflict(_) | Error::Exists { .. } | Error::PastRound { .. } => CONFLICT,
+        Error::Storage { .. } | Error::Damaged { .. } => STORAGE,
+        Error::Locked { .. } => LOCKED,
+        _ => FAILED,
+    }
+}
+
+/// What to do about an error, in flags and commands.
+fn hint(error: &Error) -> Option<&'static str> {
+    Some(match error {
+        Error::NoCampaign { .. } => "`armwise init` makes one",
+        Error::NeverChosen { .. } => "give it with --table",
+        Error::NoRewards { .. } => "say what each is worth with --only-responders",
+        Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
+        Error::PastRound { .. } => "`armwise export` writes the sends of an earlier round again",
+        Error::Damaged { .. } => "`armwise verify` says what can be recovered",
+        _ => return None,
+    })
+}
