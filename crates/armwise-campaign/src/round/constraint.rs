@@ -1,27 +1,24 @@
 //! The campaign's limits as one of the library's constraints.
 //!
-//! The cheapest oracle that covers the limits is taken. Quotas alone are an assignment, a budget
-//! alone is a budget, both together are an assignment at a price for cost (see `budget.rs`), groups of one promotion are
-//! quotas; groups beside several promotions or a budget go to the general solver, which is for small tables.
+//! The cheapest oracle that covers the limits is taken. Quotas are an assignment, with or without a budget, a budget
+//! alone is a budget, groups of one promotion are quotas; groups beside several promotions or a budget go to the general
+//! solver, which is for small tables.
 
-use super::{budget::WithinBudget, prices::Priced};
 use crate::config::Config;
 use armwise::{
-    Assignment, Budget, Linear, OnInfeasible, Oracle, Quota, Quotas, Round,
+    Assignment, Budget, Constraint, Linear, OnInfeasible, Quota, Quotas,
     oracle::{BlockQuotas, Group, LinearRow, OneOrMany, QuotaRange},
 };
 
 /// The column of costs, one per customer and promotion.
 pub(super) const COST: &str = "cost";
 
+/// The column of segments: the number of the segment's name, from 1; 0 for none.
+pub(super) const SEGMENT: &str = "segment";
+
 /// The column that says who is in a group.
 pub(super) fn group(place: usize) -> String {
     format!("group {place}")
-}
-
-/// The promotion that the library's name of a limit means, as in [`armwise::Price::of`].
-pub(super) fn block_of(limit: &str) -> Option<usize> {
-    limit.strip_prefix("block = ")?.parse().ok()
 }
 
 /// A share of a count, to the nearest.
@@ -30,8 +27,8 @@ fn scale(count: usize, share: f64) -> usize {
     (count as f64 * share).round() as usize
 }
 
-/// The constraint of a round, ready to sift parts, with every number scaled by `share` where one is given: the hold-out's.
-pub(super) fn oracle(config: &Config, share: Option<f64>, on_infeasible: OnInfeasible, round: Round) -> Priced {
+/// The constraint of a round, with every number scaled by `share` where one is given: the hold-out's.
+pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnInfeasible) -> Constraint {
     let limits = &config.limits;
     let scaled = |count: usize| match share {
         None => count,
@@ -48,37 +45,31 @@ pub(super) fn oracle(config: &Config, share: Option<f64>, on_infeasible: OnInfea
         .collect();
     let budget = limits.budget.map(|budget| budget * share.unwrap_or(1.0));
     let per_row = limits.per_customer;
-    let assignment = || {
-        let quota = |&(min, max): &(usize, Option<usize>)| match max {
-            Some(max) if max == min => Quota::Exactly(max),
-            max => Quota::Between(QuotaRange { min, max }),
-        };
-        Assignment { quotas: BlockQuotas::Each(quotas.iter().map(quota).collect()), per_row, on_infeasible }
-    };
     if !limits.group.is_empty() {
-        let oracle: Box<dyn Oracle> = if let ([(min, max)], None) = (&quotas[..], budget) {
-            let one = |(place, limit): (usize, &crate::config::GroupLimit)| Group {
-                column: group(place),
-                value: Some(OneOrMany::One(1.0)),
-                min: Some(scaled(limit.min)),
-                max: limit.max.map(scaled),
-                exactly: None,
-            };
-            let groups = limits.group.iter().enumerate().map(one).collect();
-            Box::new(Quotas { k: *max, min: *min, groups, on_infeasible })
-        } else {
-            Box::new(linear(config, &quotas, budget, scaled))
+        let ([(min, max)], None) = (&quotas[..], budget) else {
+            return Constraint::Linear(linear(config, &quotas, budget, scaled));
         };
-        return Priced::new(oracle, None);
+        let one = |(place, limit): (usize, &crate::config::GroupLimit)| Group {
+            column: group(place),
+            value: Some(OneOrMany::One(1.0)),
+            min: Some(scaled(limit.min)),
+            max: limit.max.map(scaled),
+            exactly: None,
+        };
+        let groups = limits.group.iter().enumerate().map(one).collect();
+        return Constraint::Quotas(Quotas { k: *max, min: *min, groups, on_infeasible });
     }
-    let Some(budget) = budget else { return Priced::new(Box::new(assignment()), Some(assignment())) };
-    let oracle: Box<dyn Oracle> = if quotas.iter().all(|quota| *quota == (0, None)) {
+    if budget.is_some() && quotas.iter().all(|quota| *quota == (0, None)) {
         let (cost, per_row) = (COST.to_owned(), Some(per_row));
-        Box::new(Budget { cost, budget: Some(budget), budgets: None, k: None, per_row })
-    } else {
-        Box::new(WithinBudget { assignment: assignment(), budget, ties: config.ties, round })
+        return Constraint::Budget(Budget { cost, budget, budgets: None, k: None, per_row });
+    }
+    let quota = |&(min, max): &(usize, Option<usize>)| match max {
+        Some(max) if max == min => Quota::Exactly(max),
+        max => Quota::Between(QuotaRange { min, max }),
     };
-    Priced::new(oracle, None)
+    let cost = budget.map(|_| COST.to_owned());
+    let quotas = BlockQuotas::Each(quotas.iter().map(quota).collect());
+    Constraint::Assignment(Assignment { quotas, per_row, on_infeasible, cost, budget })
 }
 
 fn linear(

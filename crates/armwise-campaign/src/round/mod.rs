@@ -1,20 +1,18 @@
 //! A round: from a table of customers to sends.
 //!
-//! The table streams through a sieve part by part, so memory stays with the candidates; one
-//! thread reads while the others make features and score. Nothing is written before everything, duplicates included,
+//! The table streams through the library's choosers part by part, so memory stays with the candidates; one thread reads
+//! while the others make features and score. Nothing is written before everything, duplicates included,
 //! is known to be good.
 
-mod budget;
+mod choices;
 mod constraint;
 mod customers;
 mod part;
 mod prepare;
-mod prices;
 mod sample;
-mod sieve;
 mod summary;
 
-pub use summary::{ChosenSummary, PromotionSummary};
+pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
 
 use crate::{
     Campaign, Error,
@@ -22,20 +20,16 @@ use crate::{
     file::{DecisionId, Entry, EventKind, Sent, failpoint},
     input::Source,
     look::sends,
-    recipe::Oddities,
     table::Pending,
 };
-use armwise::{Algorithm, ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
-use customers::Customers;
-use part::Part;
+use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
+use choices::{Choices, Chosen};
+use prepare::Parts;
 pub(crate) use prepare::is_held_out;
-use prepare::{Parts, Prepared, Wanted};
 use rayon::prelude::*;
-use sieve::{Chosen, Sieve};
 use std::{
     collections::{BTreeSet, HashSet},
     path::Path,
-    sync::mpsc::sync_channel,
 };
 
 /// What a choice may be told.
@@ -76,137 +70,39 @@ pub fn choose(
     let known = model.blocks().iter().any(|block| block.count() > 0);
     let learner = campaign.learner(model.clone())?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
-    let oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
+    let rules = constraint::constraint(config, None, config.limits.on_infeasible);
     let share = config.limits.hold_out;
-    let shadow = constraint::oracle(config, Some(share / (1.0 - share)), armwise::OnInfeasible::Fill, round);
-
-    let by_mean_oracle = constraint::oracle(config, None, config.limits.on_infeasible, round);
-    let mut sieves = Sieves {
-        main: Sieve::new(&learner, round, &oracle)?,
-        by_mean: None,
-        control: if share > 0.0 { Some(Sieve::new(&learner, round, &shadow)?) } else { None },
+    let scaled = constraint::constraint(config, Some(share / (1.0 - share)), OnInfeasible::Fill);
+    let mut choices = Choices {
+        main: learner.choosing(round, &rules)?,
+        by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
+        control: if share > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
     };
-    if known {
-        sieves.by_mean = Some(Sieve::light(&greedy, round, &by_mean_oracle)?.beside(&sieves.main));
-    }
     let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
-    sieves.guess(table, &parts)?;
-    let (mut customers, odd) = sieves.sift(table, &parts, &config.customer, progress)?;
+    choices.guess(table, &parts)?;
+    let (mut customers, odd) = choices.read(table, &parts, &config.customer, progress)?;
     if customers.len() == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
-    if !sieves.main.any() {
+    if !choices.main.has_rows() {
         let problem = "no customer may be chosen: all rest, are held out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
-    let (settled, unique) = rayon::join(|| sieves.settle(), || customers.check(table, &config.customer));
+    let (settled, unique) = rayon::join(|| choices.settle(), || customers.check(table, &config.customer));
     unique?;
     if !settled.map_err(|error| told(config, error))? {
-        sieves.sift(table, &parts, &config.customer, progress)?;
-        sieves.settle().map_err(|error| told(config, error))?;
+        choices.read(table, &parts, &config.customer, progress)?;
+        choices.settle().map_err(|error| told(config, error))?;
     }
-    let Sieves { main, by_mean, control } = sieves;
-    let by_mean = by_mean.map(Sieve::chosen);
-    let chosen = main.finish()?;
-    let control = control.filter(Sieve::any).map(Sieve::finish).transpose()?;
-    let selection = chosen.selection.clone();
+    let Choices { main, by_mean, control } = choices;
+    let by_mean = by_mean.map(|by_mean| by_mean.chosen());
+    let segments = parts.segments();
+    let chosen = Chosen::new(main, &segments)?;
+    let control = control.filter(Choosing::has_rows).map(|control| Chosen::new(control, &segments)).transpose()?;
+    let decision = chosen.decision.clone();
     let sent = write_down(config, round, chosen, control, by_mean.as_deref());
-    let summary = summary::summarise(campaign, round, &selection, &sent, &customers, odd, known);
+    let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
     Ok(Choice { sent, summary, round })
-}
-
-/// The choices that are made from one table.
-struct Sieves<'a> {
-    main: Sieve<'a, Algorithm>,
-    /// What the estimate alone would choose, where there is one.
-    by_mean: Option<Sieve<'a, Greedy>>,
-    /// The hold-out's.
-    control: Option<Sieve<'a, Algorithm>>,
-}
-
-/// Rows that one task makes ready.
-const PIECE: usize = 1 << 13;
-
-impl Sieves<'_> {
-    /// Takes a guess at prices from a sample of a large table.
-    fn guess(&mut self, table: &dyn Source, parts: &Parts<'_>) -> Result<(), Error> {
-        let Some((sample, share)) = sample::sample(table, parts)? else { return Ok(()) };
-        let Self { main, by_mean, .. } = self;
-        let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.guess(&sample, share));
-        let (main, by_mean) = rayon::join(|| main.guess(&sample, share), by_mean);
-        Ok(main.and(by_mean)?)
-    }
-
-    /// Sifts the table.
-    fn sift(
-        &mut self,
-        table: &dyn Source,
-        parts: &Parts<'_>,
-        column: &str,
-        progress: Progress<'_>,
-    ) -> Result<(Customers, Oddities), Error> {
-        let (mut customers, mut odd) = (Customers::default(), Oddities::default());
-        std::thread::scope(|scope| {
-            let (send, receive) = sync_channel(2);
-            let batches = table.batches(Some(&parts.columns()))?;
-            scope.spawn(move || {
-                for rows in batches {
-                    let failed = rows.is_err();
-                    if send.send(rows).is_err() || failed {
-                        return;
-                    }
-                }
-            });
-            for rows in receive {
-                let rows = rows?;
-                let pieces: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
-                let wanted = self.wanted();
-                let pieces: Vec<_> = pieces.par_iter().map(|rows| parts.prepare(rows, &wanted)).collect();
-                drop(wanted);
-                let pieces = pieces.into_iter().collect::<Result<Vec<_>, _>>()?;
-                for piece in &pieces {
-                    customers.extend(piece);
-                    odd.add(&piece.odd);
-                }
-                progress(customers.len() as u64);
-                if let Err(error) = self.add(&pieces) {
-                    // A customer who stands twice is told with both rows.
-                    customers.check(table, column)?;
-                    return Err(error.into());
-                }
-                pieces.into_iter().for_each(|piece| parts.reuse(piece));
-            }
-            Ok((customers, odd))
-        })
-    }
-
-    /// Whom to make features for; nobody in particular where a sieve wants all.
-    fn wanted(&self) -> Vec<Wanted<'_>> {
-        let main = (!self.main.is_settled()).then(|| self.main.wanted());
-        let by_mean = self.by_mean.as_ref().filter(|by_mean| !by_mean.is_settled()).map(Sieve::wanted);
-        [main, by_mean].into_iter().flatten().collect::<Option<Vec<_>>>().unwrap_or_default()
-    }
-
-    fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
-        let rows = pieces.iter().map(|piece| piece.considered).sum();
-        let parts = || pieces.iter().filter_map(|piece| piece.main.as_ref());
-        let Self { main, by_mean, control } = self;
-        let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(parts(), rows));
-        let (main, by_mean) = rayon::join(|| main.add(parts(), rows), by_mean);
-        main.and(by_mean)?;
-        let Some(control) = control else { return Ok(()) };
-        let held = || pieces.iter().filter_map(|piece| piece.control.as_ref());
-        control.add(held(), held().map(Part::len).sum())
-    }
-
-    /// Asks the oracles; false if the table must be sifted once more.
-    fn settle(&mut self) -> Result<bool, armwise::Error> {
-        let Self { main, by_mean, control } = self;
-        let by_mean = || by_mean.as_mut().map_or(Ok(true), Sieve::settle);
-        let (main, by_mean) = rayon::join(|| main.settle(), by_mean);
-        let control = control.as_mut().filter(|control| control.any()).map_or(Ok(true), Sieve::settle)?;
-        Ok(main? & by_mean? & control)
-    }
 }
 
 impl Choice {
@@ -252,6 +148,13 @@ fn told(config: &Config, error: armwise::Error) -> Error {
         Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
         reason => (reason, true),
     };
+    if let Infeasible::QuotasCost { least, budget } = reason {
+        let text = format!(
+            "the quotas cost at least about {least}, which is more than the budget of {budget}; lower the quotas, or give \
+             them as {{ max = ... }}"
+        );
+        return Error::Usage(text);
+    }
     let Infeasible::TooFewRows { blocks, needed, places, .. } = reason else { return error.into() };
     let names: Vec<&str> = blocks.iter().map(|&block| config.promotion[block].name.as_str()).collect();
     let names = names.join(", ");
@@ -296,7 +199,8 @@ fn write_down(
 ) -> Vec<Sent> {
     let mut sent = Vec::new();
     for (chosen, control) in [(Some(chosen), false), (held_out, true)] {
-        let Some(Chosen { arms, segments, .. }) = chosen else { continue };
+        let Some(Chosen { decision, segments }) = chosen else { continue };
+        let arms = decision.arms;
         let before = sent.len() as u32;
         // The arms of a block stand together, the best first.
         let mut first = vec![0; config.promotion.len()];

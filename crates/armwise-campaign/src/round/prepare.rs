@@ -3,7 +3,7 @@
 //! Customers who may get nothing (they rest) are taken out before scoring, and those of the
 //! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
 //! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like. Of the rest,
-//! features are made only for those whom a first look finds worth it.
+//! features are made only for those whom a screen finds worth it.
 
 use super::part::Part;
 use crate::{
@@ -13,9 +13,9 @@ use crate::{
     recipe::{Columns, Oddities},
     table::Rows,
 };
-use armwise::{Draws, Look, Panels, Round, Stream, id_of};
+use armwise::{Draws, Panels, Round, Screen, Stream, id_of};
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -39,19 +39,14 @@ pub(super) struct Parts<'a> {
     draws: Draws,
     /// Room for features that is not needed any more.
     used: Mutex<Vec<Vec<f32>>>,
+    /// The numbers of the segments, from 1.
+    segments: Mutex<HashMap<String, usize>>,
 }
 
-/// Whom a sieve would look at more closely: who may reach a floor.
-#[derive(Debug)]
-pub(super) struct Wanted<'a> {
-    pub(super) look: &'a Look<'a>,
-    pub(super) floors: Vec<f64>,
-}
-
-/// Panels that are looked at together.
+/// Panels that are screened together.
 const PANELS: usize = 5;
 /// Rows whose columns are gone through together: few enough to stay in the second cache.
-const GLANCE: usize = 1 << 12;
+const ROWS: usize = 1 << 12;
 
 /// A batch, split.
 #[derive(Debug)]
@@ -61,7 +56,7 @@ pub(super) struct Prepared {
     pub(super) odd: Oddities,
     /// Of all rows.
     pub(super) ids: Vec<u64>,
-    /// How many rows the main part would have without a first look.
+    /// How many rows the main part would have without a screen.
     pub(super) considered: usize,
     pub(super) resting: u64,
     pub(super) held_out: u64,
@@ -69,7 +64,13 @@ pub(super) struct Prepared {
 
 impl<'a> Parts<'a> {
     pub(super) fn new(setup: &'a Setup, resting: HashSet<String>) -> Self {
-        Self { setup, resting, draws: hold_out_draws(&setup.config), used: Mutex::default() }
+        Self {
+            setup,
+            resting,
+            draws: hold_out_draws(&setup.config),
+            used: Mutex::default(),
+            segments: Mutex::default(),
+        }
     }
 
     /// Takes back what a part was made of.
@@ -86,8 +87,16 @@ impl<'a> Parts<'a> {
         columns.into_iter().collect()
     }
 
-    /// Reads a batch; the main part has only rows that one of the sieves wants, if any are given.
-    pub(super) fn prepare(&self, rows: &Rows, wanted: &[Wanted<'_>]) -> Result<Prepared, Error> {
+    /// The names of the segments by their numbers: the first is number 1.
+    pub(super) fn segments(&self) -> Vec<String> {
+        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<(usize, String)> = segments.iter().map(|(name, number)| (*number, name.clone())).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Reads a batch; the main part has only rows that one of the screens marks, if any are given.
+    pub(super) fn prepare(&self, rows: &Rows, screens: &[Screen<'_>]) -> Result<Prepared, Error> {
         let config = &self.setup.config;
         let blocks = config.promotion.len();
         let mut odd = Oddities::default();
@@ -101,10 +110,21 @@ impl<'a> Parts<'a> {
         }
         whole.columns = self.constraint_columns(rows, blocks)?;
         if let Some(segment) = &config.segment {
+            let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut values = Vec::with_capacity(rows.len());
             rows.each_text(segment, |_, text| {
-                whole.segments.push(text.map(str::to_owned));
+                let next = segments.len() + 1;
+                let number = match text {
+                    None => 0,
+                    Some(text) => match segments.get(text) {
+                        Some(number) => *number,
+                        None => *segments.entry(text.to_owned()).or_insert(next),
+                    },
+                };
+                values.push(number as f64);
                 Ok(())
             })?;
+            whole.columns.push((super::constraint::SEGMENT.to_owned(), values));
         }
         let (mut main, mut control) = (Vec::with_capacity(rows.len()), Vec::new());
         let (mut resting, mut held_out) = (0, 0);
@@ -125,14 +145,14 @@ impl<'a> Parts<'a> {
         let mut features = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         features.clear();
         let pick = |whole: &Part, chosen: &[usize]| if chosen.is_empty() { None } else { Some(whole.pick(chosen)) };
-        let (main, control) = if wanted.is_empty() {
+        let (main, control) = if screens.is_empty() {
             odd.shortened = self.setup.recipe.read(rows, &mut odd)?.features(None, &mut features);
             whole.features = features;
             let control = pick(&whole, &control);
             (if main.len() == rows.len() { Some(whole) } else { pick(&whole, &main) }, control)
         } else {
             let mut held = Vec::new();
-            let main = self.glance(rows, &whole, wanted, [&main, &control], [&mut features, &mut held], &mut odd)?;
+            let main = self.screened(rows, &whole, screens, [&main, &control], [&mut features, &mut held], &mut odd)?;
             let (mut main, mut control) = (pick(&whole, &main), pick(&whole, &control));
             main.iter_mut().for_each(|part| part.features = std::mem::take(&mut features));
             control.iter_mut().for_each(|part| part.features = std::mem::take(&mut held));
@@ -141,21 +161,21 @@ impl<'a> Parts<'a> {
         Ok(Prepared { main, control, odd, ids, considered, resting, held_out })
     }
 
-    /// Makes the features of those rows of the main part that a sieve wants, which are returned, and of the hold-out's.
-    fn glance(
+    /// Makes the features of those rows of the main part that a screen marks, which are returned, and of the hold-out's.
+    fn screened(
         &self,
         rows: &Rows,
         whole: &Part,
-        wanted: &[Wanted<'_>],
+        screens: &[Screen<'_>],
         [mut main, mut control]: [&[usize]; 2],
         [features, held]: [&mut Vec<f32>; 2],
         odd: &mut Oddities,
     ) -> Result<Vec<usize>, Error> {
         let mut found = Vec::new();
-        for first in (0..rows.len()).step_by(GLANCE) {
-            let own = rows.piece(first, GLANCE);
+        for first in (0..rows.len()).step_by(ROWS) {
+            let own = rows.piece(first, ROWS);
             let columns = self.setup.recipe.read(&own, odd)?;
-            let (reached, shortened) = look_at(&columns, whole, first, wanted);
+            let (marked, shortened) = mark(&columns, whole, first, screens);
             odd.shortened += shortened;
             let next = |all: &mut &[usize]| -> Vec<usize> {
                 let (now, later) = all.split_at(all.partition_point(|&row| row < first + own.len()));
@@ -163,7 +183,7 @@ impl<'a> Parts<'a> {
                 now.iter().map(|row| row - first).collect()
             };
             let mut now = next(&mut main);
-            now.retain(|&row| reached[row]);
+            now.retain(|&row| marked[row]);
             columns.features(Some(&now), features);
             columns.features(Some(&next(&mut control)), held);
             found.extend(now.into_iter().map(|row| first + row));
@@ -195,21 +215,21 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Which of the rows in these columns a sieve wants, and how many are shortened; `first` is where they stand in the part.
-fn look_at(columns: &Columns<'_>, part: &Part, first: usize, wanted: &[Wanted<'_>]) -> (Vec<bool>, u64) {
+/// Which of the rows in these columns a screen marks, and how many are shortened; `first` is where they begin in the part.
+fn mark(columns: &Columns<'_>, part: &Part, first: usize, screens: &[Screen<'_>]) -> (Vec<bool>, u64) {
     let step = PANELS * Panels::width();
     let flags = part.eligible.len() / part.len().max(1);
-    let (mut reached, mut shortened) = (vec![false; columns.len()], 0);
+    let (mut marked, mut shortened) = (vec![false; columns.len()], 0);
     let mut panels = Panels::default();
-    for (place, reached) in (0..).step_by(step).zip(reached.chunks_mut(step)) {
-        shortened += columns.panels(place, reached.len(), &mut panels);
-        let (start, end) = (first + place, first + place + reached.len());
-        for Wanted { look, floors } in wanted {
+    for (place, marked) in (0..).step_by(step).zip(marked.chunks_mut(step)) {
+        shortened += columns.panels(place, marked.len(), &mut panels);
+        let (start, end) = (first + place, first + place + marked.len());
+        for screen in screens {
             let eligible = &part.eligible[start * flags..end * flags];
-            look.reach(&mut panels, &part.ids[start..end], eligible, floors, reached);
+            screen.mark(&mut panels, &part.ids[start..end], eligible, marked);
         }
     }
-    (reached, shortened)
+    (marked, shortened)
 }
 
 fn costs(rows: &Rows, column: &str) -> Result<Vec<f64>, Error> {

@@ -1,8 +1,8 @@
 //! What a choice tells: how many, for whom, how much of it is exploration, and what kept it from being better.
 
-use super::{constraint::block_of, customers::Customers};
+use super::customers::Customers;
 use crate::{Campaign, config::Promotion, file::Sent, recipe::Oddities};
-use armwise::{Missing, Price, Quality, Round, Selection};
+use armwise::{Decision, Limit, Quality};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,26 @@ pub struct PromotionSummary {
     pub expected_reward: f64,
     /// How many of them the estimate alone would not have chosen.
     pub exploration: u64,
+}
+
+/// What one more unit of a limit would be worth.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Worth {
+    /// The limit, in the campaign's words.
+    pub of: String,
+    /// The gain per unit.
+    pub value: f64,
+}
+
+/// A minimum that could not be met.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unfilled {
+    /// The limit, in the campaign's words.
+    pub of: String,
+    /// How many it asks for.
+    pub needed: usize,
+    /// How many were chosen.
+    pub chosen: usize,
 }
 
 /// What a choice tells.
@@ -53,17 +73,16 @@ pub struct ChosenSummary {
     /// Whether the objective is the best there is.
     pub quality: Quality,
     /// What one more unit of a limit would be worth.
-    pub prices: Vec<Price>,
+    pub prices: Vec<Worth>,
     /// What could not be filled.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<Unfilled>,
     /// What was unusual in the table.
     pub odd: Oddities,
 }
 
 pub(super) fn summarise(
     campaign: &Campaign,
-    round: Round,
-    chosen: &Selection,
+    chosen: &Decision,
     sent: &[Sent],
     customers: &Customers,
     odd: Oddities,
@@ -93,13 +112,13 @@ pub(super) fn summarise(
         *segments.entry(segment.to_owned()).or_default() += 1;
     }
     let sends: u64 = promotions.iter().map(|promotion| promotion.sends).sum();
-    let named = |of: &str| {
-        let promotion = block_of(of).and_then(|block| config.promotion.get(block));
-        promotion.map_or_else(|| of.to_owned(), |promotion| format!("quota of {}", promotion.name))
+    let named = |of: &Limit| match of {
+        Limit::Block(block) => format!("quota of {}", config.promotion[*block].name),
+        of => of.to_string(),
     };
     ChosenSummary {
-        round: round.t,
-        seed: round.seed,
+        round: chosen.round.t,
+        seed: chosen.round.seed,
         customers: customers.len() as u64,
         resting: customers.resting,
         held_out: customers.held_out,
@@ -111,8 +130,10 @@ pub(super) fn summarise(
         objective: chosen.objective,
         upper_bound: chosen.upper_bound,
         quality: chosen.quality,
-        prices: chosen.prices.iter().map(|price| Price { of: named(&price.of), value: price.value }).collect(),
-        missing: chosen.missing.iter().map(|m| Missing { of: named(&m.of), ..m.clone() }).collect(),
+        prices: chosen.prices.iter().map(|price| Worth { of: named(&price.of), value: price.value }).collect(),
+        missing: (chosen.missing.iter())
+            .map(|m| Unfilled { of: named(&m.of), needed: m.needed, chosen: m.chosen })
+            .collect(),
         promotions,
         odd,
     }

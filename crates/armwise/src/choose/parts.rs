@@ -133,6 +133,12 @@ impl<'a> Choosing<'a> {
         self.rows > 0
     }
 
+    /// Whether the choice is made, so that no more rows are taken.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.best.is_some()
+    }
+
     /// Scores below these are of no use, block by block; none while nothing is known.
     fn floors(&self) -> Option<Vec<f64>> {
         match (&self.certain, &self.guess) {

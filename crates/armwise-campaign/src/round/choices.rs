@@ -1,0 +1,136 @@
+//! The choices that are made from one table: the round's, what the estimate alone would choose, and the hold-out's.
+
+use super::{
+    Progress,
+    constraint::SEGMENT,
+    customers::Customers,
+    prepare::{Parts, Prepared},
+    sample,
+};
+use crate::{Error, input::Source, recipe::Oddities};
+use armwise::{Choosing, Decision, Screen, Settled};
+use rayon::prelude::*;
+use std::sync::mpsc::sync_channel;
+
+/// Rows that one task makes ready.
+const PIECE: usize = 1 << 13;
+
+/// The choices that are made from one table.
+pub(super) struct Choices<'a> {
+    pub(super) main: Choosing<'a>,
+    /// What the estimate alone would choose, where there is one.
+    pub(super) by_mean: Option<Choosing<'a>>,
+    /// The hold-out's.
+    pub(super) control: Option<Choosing<'a>>,
+}
+
+/// A choice from all parts.
+pub(super) struct Chosen {
+    pub(super) decision: Decision,
+    /// Of each arm.
+    pub(super) segments: Vec<Option<String>>,
+}
+
+impl Chosen {
+    /// Finishes a choice; the segments' names stand by their numbers, the first is number 1.
+    #[expect(clippy::cast_sign_loss, reason = "the column holds places in the list of names, counted from 1")]
+    pub(super) fn new(choosing: Choosing<'_>, segments: &[String]) -> Result<Self, Error> {
+        let of = |number: f64| segments.get((number as usize).wrapping_sub(1)).cloned();
+        let own = choosing.column(SEGMENT).map(|numbers| numbers.into_iter().map(of).collect());
+        let decision = choosing.finish()?;
+        let segments = own.unwrap_or_else(|| vec![None; decision.arms.len()]);
+        Ok(Self { decision, segments })
+    }
+}
+
+impl Choices<'_> {
+    /// Guesses floors from a sample of a large table.
+    pub(super) fn guess(&mut self, table: &dyn Source, parts: &Parts<'_>) -> Result<(), Error> {
+        let Some((sample, share)) = sample::sample(table, parts)? else { return Ok(()) };
+        let Self { main, by_mean, .. } = self;
+        Ok(sample.with_arms(|arms| {
+            let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.guess(arms, share));
+            let (main, by_mean) = rayon::join(|| main.guess(arms, share), by_mean);
+            main.and(by_mean)
+        })?)
+    }
+
+    /// Gives the table to the choices, part by part.
+    pub(super) fn read(
+        &mut self,
+        table: &dyn Source,
+        parts: &Parts<'_>,
+        column: &str,
+        progress: Progress<'_>,
+    ) -> Result<(Customers, Oddities), Error> {
+        let (mut customers, mut odd) = (Customers::default(), Oddities::default());
+        std::thread::scope(|scope| {
+            let (send, receive) = sync_channel(2);
+            let batches = table.batches(Some(&parts.columns()))?;
+            scope.spawn(move || {
+                for rows in batches {
+                    let failed = rows.is_err();
+                    if send.send(rows).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+            for rows in receive {
+                let rows = rows?;
+                let pieces: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
+                let screens = self.screens();
+                let pieces: Vec<_> = pieces.par_iter().map(|rows| parts.prepare(rows, &screens)).collect();
+                drop(screens);
+                let pieces = pieces.into_iter().collect::<Result<Vec<_>, _>>()?;
+                for piece in &pieces {
+                    customers.extend(piece);
+                    odd.add(&piece.odd);
+                }
+                progress(customers.len() as u64);
+                if let Err(error) = self.add(&pieces) {
+                    // A customer who appears twice is told with both rows.
+                    customers.check(table, column)?;
+                    return Err(error.into());
+                }
+                pieces.into_iter().for_each(|piece| parts.reuse(piece));
+            }
+            Ok((customers, odd))
+        })
+    }
+
+    /// What says whom to make features for; nothing where a choice wants all.
+    fn screens(&self) -> Vec<Screen<'_>> {
+        let choices = [Some(&self.main), self.by_mean.as_ref()];
+        let open = choices.into_iter().flatten().filter(|choosing| !choosing.is_settled());
+        open.map(Choosing::screen).collect::<Option<Vec<_>>>().unwrap_or_default()
+    }
+
+    fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
+        let add = |choosing: &mut Choosing<'_>| -> Result<(), armwise::Error> {
+            for piece in pieces {
+                let given = piece
+                    .main
+                    .as_ref()
+                    .map_or(Ok(0), |part| part.with_arms(|arms| choosing.add(arms)).map(|()| part.len()))?;
+                choosing.skip(piece.considered - given);
+            }
+            Ok(())
+        };
+        let Self { main, by_mean, control } = self;
+        let (main, by_mean) = rayon::join(|| add(main), || by_mean.as_mut().map_or(Ok(()), add));
+        main.and(by_mean)?;
+        let Some(control) = control else { return Ok(()) };
+        let held = pieces.iter().filter_map(|piece| piece.control.as_ref());
+        held.into_iter().try_for_each(|part| part.with_arms(|arms| control.add(arms)))
+    }
+
+    /// Asks the oracles; false if the table must be read once more.
+    pub(super) fn settle(&mut self) -> Result<bool, armwise::Error> {
+        let Self { main, by_mean, control } = self;
+        let by_mean = || by_mean.as_mut().map_or(Ok(Settled::Done), Choosing::settle);
+        let (main, by_mean) = rayon::join(|| main.settle(), by_mean);
+        let control = control.as_mut().filter(|control| control.has_rows());
+        let control = control.map_or(Ok(Settled::Done), Choosing::settle)?;
+        Ok([main?, by_mean?, control] == [Settled::Done; 3])
+    }
+}
