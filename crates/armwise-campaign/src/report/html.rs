@@ -1,174 +1,255 @@
 //! The report as one HTML page that needs nothing else.
+//!
+//! Names of campaigns, promotions, columns and segments are the user's and can hold anything: they reach the page
+//! through the plain text of `Cell` and `Bar`, or through `escape`.
 
-use super::{
-    GroupLine, Report,
-    chart::{Bar, bars, escape},
-    style::STYLE,
-    tally::Tally,
-};
-use std::fmt::Write;
+use super::{GroupLine, Report, tally::Tally};
+use armwise_charts::{Bar, BarChart, Cell, NARROW, Scene, Table, WIDE, escape, inline, number, page, percent, write};
 
-fn number(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| format!("{value:.4}"))
+fn reward(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| number(value, 4))
 }
 
 fn interval(value: Option<f64>, half_width: Option<f64>) -> String {
     match (value, half_width) {
-        (Some(value), Some(half)) => format!("{value:.4} &plusmn; {half:.4}"),
-        (value, _) => number(value),
+        (Some(value), Some(half)) => format!("{} ± {}", number(value, 4), number(half, 4)),
+        (value, _) => reward(value),
     }
 }
 
-fn counts(tally: &Tally) -> String {
-    let Tally { sends, delivered, answered, silent, pending, .. } = tally;
-    format!("<td>{sends}<td>{delivered}<td>{answered}<td>{silent}<td>{pending}")
+fn of(tally: &Tally) -> String {
+    interval(tally.mean, tally.half_width)
 }
 
-const COUNTS: &str = "<th>sent<th>delivered<th>answered<th>silent<th>pending";
-
-fn bar(line: &GroupLine, hatched: bool) -> Bar {
-    let (label, tally) = (line.name.clone(), &line.tally);
-    Bar { label, value: tally.mean, half_width: tally.half_width, mark: None, hatched }
+fn count(count: u64) -> Cell {
+    Cell::number(&number(count as f64, 0))
 }
+
+fn counts(tally: &Tally) -> [Cell; 5] {
+    [tally.sends, tally.delivered, tally.answered, tally.silent, tally.pending].map(count)
+}
+
+/// The head of a table whose first column is text and whose others are numbers.
+fn head(names: &[&str]) -> Vec<Cell> {
+    let cell = |(place, name): (usize, &&str)| if place == 0 { Cell::text(name) } else { Cell::number(name) };
+    names.iter().enumerate().map(cell).collect()
+}
+
+fn table(head: Vec<Cell>, rows: impl Iterator<Item = Vec<Cell>>) -> String {
+    Table { caption: String::new(), head, rows: rows.collect() }.html("full")
+}
+
+const COUNTS: [&str; 5] = ["sent", "delivered", "answered", "silent", "pending"];
+const REWARD: &str = "Mean reward of a send that arrived (95% interval)";
+/// Names are the user's and may be long: they wrap instead of pushing the numbers out of sight.
+const STYLE: &str = "section>.chart{margin-bottom:1.5rem}\n.full{width:100%}\n\
+                     .full tbody th{white-space:normal;overflow-wrap:anywhere;min-width:5.5rem}\n";
 
 /// The page.
 #[must_use]
 pub fn html(report: &Report) -> String {
-    let mut page = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{0}</title><style>{STYLE}</style></head><body><h1>Campaign {0}</h1>\
-         <p>Algorithm {1}; intervals are 95&nbsp;%. Model <code>{2}</code>, log <code>{3}</code>.</p>",
+    let mut body = format!(
+        "<header>\n<p class=\"kicker\">armwise report</p>\n<h1>Campaign {}</h1>\n<p>Algorithm {}; intervals are 95%.</p>\n\
+         <p>Model <code>{}</code>, log <code>{}</code>.</p>\n</header>\n<main>\n",
         escape(&report.campaign),
         escape(&report.algorithm),
-        report.model,
-        report.head
+        escape(&report.model),
+        escape(&report.head)
     );
-    rounds(&mut page, report);
-    groups(&mut page, "Promotions", "promotion", &report.promotions);
+    section(&mut body, "Reward per round", &rounds(report));
+    section(&mut body, "Promotions", &groups("promotion", &report.promotions));
     if !report.segments.is_empty() {
-        groups(&mut page, "Response by segment", "segment", &report.segments);
+        section(&mut body, "Response by segment", &groups("segment", &report.segments));
     }
-    effects(&mut page, report);
-    calibration(&mut page, report);
-    uplift(&mut page, report);
-    page + "</body></html>\n"
+    section(&mut body, "Estimated effects", &effects(report));
+    if !report.calibration.is_empty() {
+        section(&mut body, "Calibration", &calibration(report));
+    }
+    if !report.uplift.is_empty() {
+        section(&mut body, "Uplift over the hold-out", &uplift(report));
+    }
+    body.push_str("</main>\n");
+    page(&report.campaign, STYLE, &body)
 }
 
-fn rounds(page: &mut String, report: &Report) {
-    let drawn: Vec<Bar> = report
-        .rounds
-        .iter()
-        .map(|line| Bar {
-            label: line.round.to_string(),
-            value: line.so_far,
-            half_width: line.tally.half_width.filter(|_| line.closed),
-            mark: None,
-            hatched: !line.closed,
-        })
-        .collect();
-    let _ = write!(
-        page,
-        "<h2>Reward per round</h2><p>Mean reward of a send that arrived. Hatched: the response window is open, and \
-         whoever has not answered so far is counted as silent.</p>{}<div class=wide><table><tr><th>round{COUNTS}<th>mean reward<th>exploration",
-        bars("mean reward per round", &drawn)
-    );
-    for line in &report.rounds {
-        let _ = write!(
-            page,
-            "<tr><td>{}{}{}<td>{}<td>{:.1} %",
-            line.round,
-            if line.closed { "" } else { " (open)" },
-            counts(&line.tally),
-            if line.closed {
-                interval(line.tally.mean, line.tally.half_width)
-            } else {
-                format!("{} so far", number(line.so_far))
-            },
-            100.0 * line.exploration
-        );
-    }
-    *page += "</table></div>";
+fn section(body: &mut String, title: &str, content: &str) {
+    write(body, format_args!("<section>\n<h2>{title}</h2>\n{content}</section>\n"));
 }
 
-fn groups(page: &mut String, title: &str, what: &str, lines: &[GroupLine]) {
-    let drawn: Vec<Bar> = lines.iter().map(|line| bar(line, false)).collect();
-    let _ = write!(
-        page,
-        "<h2>{title}</h2>{}<div class=wide><table><tr><th>{what}{COUNTS}<th>mean reward",
-        bars(title, &drawn)
-    );
-    for line in lines {
-        let tally = &line.tally;
-        let _ = write!(
-            page,
-            "<tr><td>{}{}<td>{}",
-            escape(&line.name),
-            counts(tally),
-            interval(tally.mean, tally.half_width)
-        );
-    }
-    *page += "</table></div>";
+/// The chart for both widths; the table that follows it has the same numbers.
+fn chart(chart: &BarChart, draw: fn(&BarChart, f64) -> Scene, alt: &str) -> String {
+    inline(&draw(chart, WIDE), &draw(chart, NARROW), &format!("{alt}; the table below has the numbers.")) + "\n"
 }
 
-fn effects(page: &mut String, report: &Report) {
-    *page += "<h2>Estimated effects</h2><p>By how much the reward changes, all else equal. Bold: zero is outside the \
-              interval.</p>";
+fn rounds(report: &Report) -> String {
+    if report.rounds.is_empty() {
+        return "<p class=\"absent\">No round was chosen yet.</p>\n".to_owned();
+    }
+    let mean = |line: &super::RoundLine| {
+        if line.closed { of(&line.tally) } else { format!("{} so far", reward(line.so_far)) }
+    };
+    let bars = report.rounds.iter().map(|line| Bar {
+        label: line.round.to_string(),
+        value: line.so_far,
+        half_width: line.tally.half_width.filter(|_| line.closed),
+        dot: None,
+        open: !line.closed,
+        tip: format!("round {}: {}", line.round, mean(line)),
+    });
+    let bars = BarChart { labels: "Round".to_owned(), values: REWARD.to_owned(), bars: bars.collect() };
+    let open = if report.rounds.iter().all(|line| line.closed) {
+        ""
+    } else {
+        "<p>Pale bars: the response window is open, and whoever has not answered so far is counted as silent.</p>\n"
+    };
+    let rows = report.rounds.iter().map(|line| {
+        let mut row = vec![Cell::text(&format!("{}{}", line.round, if line.closed { "" } else { " (open)" }))];
+        row.extend(counts(&line.tally));
+        row.extend([Cell::number(&mean(line)), Cell::number(&percent(line.exploration, 1))]);
+        row
+    });
+    let names = head(&[&["round"], &COUNTS[..], &["mean reward", "exploration"]].concat());
+    chart(&bars, BarChart::vertical, "Bars of the mean reward in each round") + open + &table(names, rows)
+}
+
+fn bar(line: &GroupLine) -> Bar {
+    Bar {
+        label: line.name.clone(),
+        value: line.tally.mean,
+        half_width: line.tally.half_width,
+        dot: None,
+        open: false,
+        tip: format!("{}: {}", line.name, of(&line.tally)),
+    }
+}
+
+fn groups(what: &str, lines: &[GroupLine]) -> String {
+    let bars = BarChart { labels: String::new(), values: REWARD.to_owned(), bars: lines.iter().map(bar).collect() };
+    let rows = lines.iter().map(|line| {
+        let mut row = vec![Cell::text(&line.name)];
+        row.extend(counts(&line.tally));
+        row.push(Cell::number(&of(&line.tally)));
+        row
+    });
+    let names = head(&[&[what], &COUNTS[..], &["mean reward"]].concat());
+    chart(&bars, BarChart::horizontal, &format!("Bars of the mean reward of each {what}")) + &table(names, rows)
+}
+
+fn effects(report: &Report) -> String {
     if report.effects.is_empty() {
-        *page += "<p>Not enough rewards yet.</p>";
-        return;
+        return "<p class=\"absent\">Not enough rewards yet.</p>\n".to_owned();
     }
-    *page += "<div class=wide><table><tr><th>promotion<th class=t>column<th class=t>change<th>effect";
-    for line in &report.effects {
-        let sure = if line.effect.abs() > line.half_width { " class=sure" } else { "" };
-        let _ = write!(
-            page,
-            "<tr{sure}><td>{}<td class=t>{}<td class=t>{}<td>{}",
-            escape(&line.promotion),
-            escape(&line.column),
-            escape(&line.change),
-            interval(Some(line.effect), Some(line.half_width))
-        );
-    }
-    *page += "</table></div>";
+    let rows = report.effects.iter().map(|line| {
+        let effect = escape(&interval(Some(line.effect), Some(line.half_width)));
+        let sure = line.effect.abs() > line.half_width;
+        let effect = if sure { format!("<strong>{effect}</strong>") } else { effect };
+        let [promotion, column, change] = [&line.promotion, &line.column, &line.change].map(|text| Cell::text(text));
+        vec![promotion, column, change, Cell::html(effect).class("n")]
+    });
+    let names = vec![Cell::text("promotion"), Cell::text("column"), Cell::text("change"), Cell::number("effect")];
+    "<p>By how much the reward changes, all else equal. Bold: zero is outside the interval.</p>\n".to_owned()
+        + &table(names, rows)
 }
 
-fn calibration(page: &mut String, report: &Report) {
-    if report.calibration.is_empty() {
-        return;
-    }
-    let drawn: Vec<Bar> =
-        report.calibration.iter().map(|line| Bar { mark: Some(line.predicted), ..bar(line, false) }).collect();
-    let _ = write!(
-        page,
-        "<h2>Calibration</h2><p>Sends by decile of the reward that was predicted when they were chosen. Bars: observed; \
-         dots: predicted.</p>{}<div class=wide><table><tr><th>decile<th>predicted<th>observed",
-        bars("predicted against observed by decile", &drawn)
-    );
-    for line in &report.calibration {
-        let observed = interval(line.tally.mean, line.tally.half_width);
-        let _ = write!(page, "<tr><td>{}<td>{:.4}<td>{observed}", escape(&line.name), line.predicted);
-    }
-    *page += "</table></div>";
+fn calibration(report: &Report) -> String {
+    let bars = report.calibration.iter().map(|line| Bar {
+        dot: Some(line.predicted),
+        tip: format!("decile {}: observed {}, predicted {}", line.name, of(&line.tally), number(line.predicted, 4)),
+        ..bar(line)
+    });
+    let bars = BarChart {
+        labels: "Decile of the predicted reward".to_owned(),
+        values: REWARD.to_owned(),
+        bars: bars.collect(),
+    };
+    let rows = report.calibration.iter().map(|line| {
+        vec![Cell::text(&line.name), Cell::number(&number(line.predicted, 4)), Cell::number(&of(&line.tally))]
+    });
+    "<p>Sends by decile of the reward that was predicted when they were chosen. Bars: observed; dots: predicted.</p>\n"
+        .to_owned()
+        + &chart(&bars, BarChart::vertical, "Bars of the observed and dots of the predicted reward in each decile")
+        + &table(head(&["decile", "predicted", "observed"]), rows)
 }
 
-fn uplift(page: &mut String, report: &Report) {
-    if report.uplift.is_empty() {
-        return;
+fn uplift(report: &Report) -> String {
+    let rows = report.uplift.iter().map(|line| {
+        vec![
+            Cell::text(&line.promotion),
+            count(line.sent.sends),
+            Cell::number(&of(&line.sent)),
+            count(line.held_out.sends),
+            Cell::number(&of(&line.held_out)),
+            Cell::number(&interval(line.uplift, line.half_width)),
+        ]
+    });
+    "<p>The hold-out is a random share of customers who are never contacted. Compared are those of them whom the same \
+     rules would have chosen.</p>\n"
+        .to_owned()
+        + &table(head(&["promotion", "sent", "mean reward", "held out", "mean reward", "uplift"]), rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{EffectLine, RoundLine, UpliftLine};
+
+    fn tally() -> Tally {
+        Tally { sends: 2, delivered: 2, answered: 1, mean: Some(0.5), half_width: Some(0.1), ..Tally::default() }
     }
-    *page += "<h2>Uplift over the hold-out</h2><p>The hold-out is a random share of customers who are never contacted. \
-              Compared are those of them whom the same rules would have chosen.</p><div class=wide><table><tr><th>promotion<th>sent\
-              <th>mean reward<th>held out<th>mean reward<th>uplift";
-    for line in &report.uplift {
-        let _ = write!(
-            page,
-            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td>{}",
-            escape(&line.promotion),
-            line.sent.sends,
-            interval(line.sent.mean, line.sent.half_width),
-            line.held_out.sends,
-            interval(line.held_out.mean, line.held_out.half_width),
-            interval(line.uplift, line.half_width)
-        );
+
+    /// A report with one line of each kind and the same name wherever the user gives one.
+    fn report(name: &str) -> Report {
+        let text = || name.to_owned();
+        let group = || vec![GroupLine { name: text(), predicted: 0.4, tally: tally() }];
+        let round = |round, closed| RoundLine { round, closed, exploration: 0.25, so_far: Some(0.5), tally: tally() };
+        Report {
+            campaign: text(),
+            head: text(),
+            model: text(),
+            algorithm: text(),
+            rounds: vec![round(1, true), round(2, false)],
+            promotions: group(),
+            segments: group(),
+            calibration: group(),
+            effects: vec![EffectLine {
+                promotion: text(),
+                column: text(),
+                change: text(),
+                effect: -0.2,
+                half_width: 0.1,
+            }],
+            uplift: vec![UpliftLine {
+                promotion: text(),
+                sent: tally(),
+                held_out: tally(),
+                uplift: Some(0.0),
+                half_width: None,
+            }],
+        }
     }
-    *page += "</table></div>";
+
+    #[test]
+    fn no_name_becomes_markup() {
+        let page = html(&report("<script>\"'"));
+        assert!(!page.contains("<script") && !page.contains("\"'"));
+        // The title, the heading's four, and a cell of each of promotions, segments, deciles and uplift, three of effects.
+        assert!(page.matches("&lt;script&gt;&quot;&#39;").count() >= 12);
+    }
+
+    #[test]
+    fn an_open_round_is_drawn_and_said_to_be_open() {
+        let page = html(&report("mail"));
+        assert!(page.contains("<th scope=\"row\">2 (open)</th>") && page.contains("0.5000 so far"));
+        assert!(page.contains("stroke-dasharray") && page.contains("Pale bars"));
+        let closed = html(&Report { rounds: report("mail").rounds[..1].to_vec(), ..report("mail") });
+        assert!(!closed.contains("stroke-dasharray") && !closed.contains("Pale bars"));
+        let none = html(&Report { rounds: Vec::new(), ..report("mail") });
+        assert!(none.contains("No round was chosen yet"));
+    }
+
+    #[test]
+    fn an_effect_whose_interval_leaves_zero_out_is_bold() {
+        let page = html(&report("mail"));
+        assert!(page.contains("<strong>\u{2212}0.2000 ± 0.1000</strong>"));
+    }
 }

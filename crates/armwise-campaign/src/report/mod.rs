@@ -3,10 +3,8 @@
 //! Everything in the page is in [`Report`] first, so that `--json` and the page say the same. An
 //! interval is 95 % and normal; effects take the noise from the residuals of their own promotion.
 
-mod chart;
 mod effects;
 mod html;
-mod style;
 mod tally;
 
 pub use effects::EffectLine;

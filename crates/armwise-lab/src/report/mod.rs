@@ -5,13 +5,12 @@
 //!
 //! | part | what it holds |
 //! |---|---|
-//! | `kit` | the charts: scales, axes, lines, heat maps, and the two ways to write a picture |
+//! | `looks` | how each algorithm looks |
 //! | `figures` | the seven figures with their captions |
 //! | `page` | the page around them: what was run, Table I, parameters, verdicts |
 
 mod figures;
-mod html;
-mod kit;
+mod looks;
 mod page;
 
 use crate::Error;
@@ -55,9 +54,9 @@ fn files(results: &Results) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for figure in &figures {
         let title = format!("Figure {}. {}", figure.number, figure.title);
-        let svg = kit::standalone(&figure.wide, &title, &figure.alt);
+        let svg = armwise_charts::standalone(&figure.wide, &title, &figure.alt);
         files.push((format!("figure-{}.svg", figure.number), svg.into_bytes()));
-        files.push((format!("figure-{}.png", figure.number), kit::png(&figure.wide)));
+        files.push((format!("figure-{}.png", figure.number), armwise_charts::png(&figure.wide)));
     }
     files.push(("index.html".to_owned(), page::html(results, &figures).into_bytes()));
     files

@@ -4,11 +4,12 @@
 //! parameters on the evaluated trials is worth can be seen by comparing the two.
 
 use super::{Figure, TITLES, angle_label, both, paired, series_of, trials, tuned, under, with_error, with_interval};
-use crate::report::html::{Cell, Table, write};
-use crate::report::kit::{
-    Axis, Ink, LinePanel, Point, Scale, Scene, Series, Tick, WIDE, escape, grid, number, percent, range,
-};
+use crate::report::looks::title_of;
 use crate::results::{Angle, Clustered, Comparison, Protocol, Results};
+use armwise_charts::{
+    Axis, Cell, Ink, LinePanel, Point, Scale, Scene, Series, Table, Tick, WIDE, escape, grid, number, percent, range,
+    write,
+};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let clustered = results.clustered.as_ref()?;
@@ -124,7 +125,7 @@ fn caption(clustered: &Clustered, protocols: &[Protocol]) -> String {
         let of_oracle = |name: &str| {
             let tuned = tuned(comparison, name)?;
             let share = percent(tuned.cumulative_reward.mean / comparison.oracle.mean, 0);
-            Some(format!("{} {} ({share})", super::title_of(name), with_error(tuned.cumulative_reward, 1)))
+            Some(format!("{} {} ({share})", title_of(name), with_error(tuned.cumulative_reward, 1)))
         };
         let shares: Vec<String> =
             ["pc2ucb", "arm-wise-ts", "greedy", "c2ucb", "round-wise-ts"].into_iter().filter_map(of_oracle).collect();
@@ -139,7 +140,7 @@ fn caption(clustered: &Clustered, protocols: &[Protocol]) -> String {
         );
         for (a, b) in [("pc2ucb", "c2ucb"), ("arm-wise-ts", "round-wise-ts")] {
             if let Some(pair) = paired(comparison, a, b) {
-                let (a, b) = (super::title_of(a), super::title_of(b));
+                let (a, b) = (title_of(a), title_of(b));
                 write(&mut text, format_args!("{a} − {b} on the same trials: {}. ", with_interval(pair.difference, 1)));
             }
         }

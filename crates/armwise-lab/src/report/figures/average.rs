@@ -5,12 +5,14 @@
 //! press all lines together.
 
 use super::{
-    Figure, TITLES, both, data_line, generated_note, names_with_ties, series_of_curve, title_of, trials, with_error,
+    Figure, TITLES, both, data_line, generated_note, names_with_ties, series_of_curve, trials, with_error,
     with_interval,
 };
-use crate::report::html::{Cell, Table, write};
-use crate::report::kit::{Error, Ink, LinePanel, Scale, Scene, Series, WIDE, escape, grid, number, range, rounds_axis};
+use crate::report::looks::title_of;
 use crate::results::{AverageReward, Promotions, Results};
+use armwise_charts::{
+    Cell, ErrorMark, Ink, LinePanel, Scale, Scene, Series, Table, WIDE, escape, grid, number, range, rounds_axis, write,
+};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let promotions = results.promotions.as_ref()?;
@@ -47,7 +49,7 @@ fn lines(study: &AverageReward) -> Vec<Series> {
         one.every = usize::MAX;
         // Seven bands over each other show nothing; the margins of all are in the table.
         if !one.bold {
-            one.error = Error::None;
+            one.error = ErrorMark::None;
         }
     }
     series.sort_by_key(|one| one.bold);
@@ -58,7 +60,7 @@ fn lines(study: &AverageReward) -> Vec<Series> {
 fn oracle(study: &AverageReward, y: Scale) -> Option<Series> {
     let (Scale::Linear { high, .. } | Scale::Log { high, .. }) = y;
     let mut series = Series::reference("Oracle", Ink::Text);
-    series.error = Error::None;
+    series.error = ErrorMark::None;
     series.points = super::points_over_rounds(&study.oracle, "Oracle");
     let highest = series.points.iter().map(|point| point.y).fold(f64::NEG_INFINITY, f64::max);
     (highest.is_finite() && highest <= 1.5 * high).then_some(series)

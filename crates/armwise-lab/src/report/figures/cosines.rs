@@ -4,10 +4,10 @@
 //! and with what random directions would give, without which the share says little.
 
 use super::{Figure, TITLES, both, data_line, generated_note};
-use crate::report::kit::{
-    Anchor, Axis, Frame, Ink, Paint, Scale, Scene, Shape, Text, WIDE, look, number, percent, significant, ticks_linear,
-};
 use crate::results::{Cosines, Data, Results};
+use armwise_charts::{
+    Anchor, Axis, Frame, Ink, Paint, Scale, Scene, Shape, Text, WIDE, number, percent, significant, ticks_linear,
+};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let promotions = results.promotions.as_ref()?;
@@ -67,7 +67,7 @@ fn scene(cosines: &Cosines, data: &Data, width: f64) -> Scene {
         if share > 0.0 {
             let bar = Shape::Rect { x: from, y, width: to - from - gap, height: frame.bottom() - y };
             let range = format!("{} to {}", number(cosines.edges[bin], 2), number(cosines.edges[bin + 1], 2));
-            scene.shape_with_tip(bar, Paint::fill(look("c2ucb").ink), format!("{range}: {}", percent(share, 2)));
+            scene.shape_with_tip(bar, Paint::fill(Ink::Blue), format!("{range}: {}", percent(share, 2)));
         }
     }
     note(&mut scene, cosines, &frame, band.1);

@@ -3,13 +3,13 @@
 //! Both panels share one axis and one posterior, every arm is a dot, chosen arms are coloured,
 //! and under each cluster stands how many of its arms were chosen.
 
-use super::{Figure, TITLES, angle_of, both, centred, title_of};
-use crate::report::html::write;
-use crate::report::kit::{
-    Anchor, Area, Axis, Frame, Ink, Paint, Scale, Scene, Shape, TYPE, Text, Tick, WIDE, escape, grid, look, number,
-    text_width, ticks_linear,
-};
+use super::{Figure, TITLES, angle_of, both, centred};
+use crate::report::looks::{is_arm_wise, look, title_of};
 use crate::results::{Estimated, Panel, Results};
+use armwise_charts::{
+    Anchor, Area, Axis, Frame, Ink, Paint, Scale, Scene, Shape, TYPE, Text, Tick, WIDE, escape, grid, number,
+    text_width, ticks_linear, write,
+};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let estimated = &results.clustered.as_ref()?.estimated;
@@ -85,7 +85,7 @@ fn draw(scene: &mut Scene, estimated: &Estimated, panel: &Panel, area: Area, y: 
         },
         y: Axis { title: "Estimated reward of each arm".to_owned(), scale: y, ticks: y_ticks },
     };
-    let kind = if look(&panel.algorithm).arm_wise { "one draw per arm" } else { "no draw per arm" };
+    let kind = if is_arm_wise(&panel.algorithm) { "one draw per arm" } else { "no draw per arm" };
     frame.draw(scene, &format!("{}: {kind}", title_of(&panel.algorithm)));
     dots(scene, estimated, panel, &frame);
     truth(scene, estimated, &frame);
@@ -173,7 +173,7 @@ fn caption(estimated: &Estimated) -> String {
     );
     for panel in &estimated.panels {
         let counts = chosen_of(estimated, panel);
-        let verb = if look(&panel.algorithm).arm_wise { "spreads its choice over" } else { "takes its arms from" };
+        let verb = if is_arm_wise(&panel.algorithm) { "spreads its choice over" } else { "takes its arms from" };
         write(
             &mut text,
             format_args!(

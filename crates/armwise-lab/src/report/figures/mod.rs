@@ -10,8 +10,9 @@ mod regret;
 mod sensitivity;
 mod touched;
 
-use super::kit::{Anchor, Error, Ink, Point, Scene, Series, Text, compact, escape, look, number, wrap};
+use crate::report::looks::{look, title_of};
 use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Params, Protocol, Results, Tuned};
+use armwise_charts::{Anchor, ErrorMark, Ink, NARROW, Point, Scene, Series, Text, WIDE, compact, escape, number, wrap};
 
 /// A figure, ready for the page and for files.
 #[derive(Debug, Clone)]
@@ -55,7 +56,7 @@ pub(crate) fn all(results: &Results) -> Vec<Figure> {
 
 /// Draws a figure twice.
 fn both(draw: impl Fn(f64) -> Scene) -> (Scene, Scene) {
-    (draw(super::kit::WIDE), draw(super::kit::NARROW))
+    (draw(WIDE), draw(NARROW))
 }
 
 /// Draws a line from `top` on that names the data, and returns where it ends. Generated data are called so.
@@ -83,17 +84,9 @@ fn centred(at: (f64, f64), text: &str) -> Text {
     Text::new(at, text).anchor(Anchor::Middle).ink(Ink::Muted)
 }
 
-/// An algorithm's name in the paper; for an unknown one its own.
-pub(crate) fn title_of(name: &str) -> String {
-    let known = look(name).title;
-    if known.is_empty() { name.to_owned() } else { known.to_owned() }
-}
-
 /// A line in an algorithm's look.
 fn series_of(name: &str) -> Series {
-    let mut series = Series::of(&look(name));
-    series.label = title_of(name);
-    series
+    Series::new(&title_of(name), look(name))
 }
 
 /// A curve over rounds 1, 2, ...; `ties` adds the tie rule to the name.
@@ -106,7 +99,7 @@ fn series_of_curve(curve: &Curve, ties: bool) -> Series {
             series.filled = true;
         }
     }
-    series.error = Error::Band;
+    series.error = ErrorMark::Band;
     series.points = points_over_rounds(&curve.points, &series.label);
     series
 }

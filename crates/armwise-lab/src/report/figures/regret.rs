@@ -3,12 +3,13 @@
 //! A panel per algorithm with four lines on a logarithmic axis: the mean, the worst trial, the
 //! trivial bound that no algorithm can exceed, and the theorem's bound.
 
-use super::{Figure, TITLES, angle_of, both, title_of, trials, with_error};
-use crate::report::html::{Cell, Table, write};
-use crate::report::kit::{
-    Axis, Error, Ink, LinePanel, Point, Scale, Scene, Series, Tick, WIDE, compact, escape, grid, number, significant,
-};
+use super::{Figure, TITLES, angle_of, both, trials, with_error};
+use crate::report::looks::title_of;
 use crate::results::{RegretLine, RegretStudy, Results};
+use armwise_charts::{
+    Axis, Cell, ErrorMark, Ink, LinePanel, Marker, Point, Scale, Scene, Series, Table, Tick, WIDE, compact, escape,
+    grid, number, rounds_axis, significant, write,
+};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let study = &results.clustered.as_ref()?.regret;
@@ -67,7 +68,7 @@ fn axis(t: &[u64]) -> Axis {
     let (low, high) = (t[0].max(1) as f64, (*t.last().unwrap_or(&1)).max(2) as f64);
     let title = "Round t".to_owned();
     if high / low < 30.0 {
-        return crate::report::kit::rounds_axis(high, 200.0);
+        return rounds_axis(high, 200.0);
     }
     let powers = (0..12).map(|power| 10f64.powi(power)).filter(|value| *value >= low * 0.999 && *value <= high * 1.001);
     let ticks = powers.map(|value| Tick { value, label: number(value, 0) }).collect();
@@ -95,14 +96,14 @@ fn lines(study: &RegretStudy, line: &RegretLine) -> Vec<Series> {
     let mut worst = measured.clone();
     "Worst trial".clone_into(&mut worst.label);
     worst.bold = false;
-    worst.marker = crate::report::kit::Marker::None;
+    worst.marker = Marker::None;
     worst.dash = &[1.6, 2.8];
     worst.width = 1.4;
-    worst.error = Error::None;
+    worst.error = ErrorMark::None;
     worst.points = over(&line.worst, "worst trial");
     "Mean".clone_into(&mut measured.label);
     measured.bold = false;
-    measured.error = Error::Band;
+    measured.error = ErrorMark::Band;
     measured.every = study.t.len().div_ceil(8);
     let means: Vec<f64> = line.measured.iter().map(|mean| mean.mean).collect();
     measured.points = over(&means, "mean");

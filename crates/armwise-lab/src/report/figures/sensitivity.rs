@@ -2,10 +2,10 @@
 //!
 //! All maps of one problem share their colours, so algorithms can be compared across maps.
 
-use super::{Figure, TITLES, angle_of, both, data_line, generated_note, symbol, title_of, trials};
-use crate::report::html::write;
-use crate::report::kit::{Heat, Scene, TITLE, Text, WIDE, compact, escape, grid, heat_key, number, percent};
+use super::{Figure, TITLES, angle_of, both, data_line, generated_note, symbol, trials};
+use crate::report::looks::title_of;
 use crate::results::{HeatMap, Results};
+use armwise_charts::{Heat, Scene, TITLE, Text, WIDE, compact, escape, grid, heat_key, number, percent, write};
 
 /// The maps of one problem.
 struct Group<'a> {

@@ -4,9 +4,10 @@
 //! effect (reward) stand side by side.
 
 use super::{Figure, TITLES, angle_of, both, names_with_ties, series_of_curve, trials};
-use crate::report::html::{Cell, Table, write};
-use crate::report::kit::{Ink, LinePanel, Point, Scale, Scene, Series, WIDE, escape, grid, number, range, rounds_axis};
 use crate::results::{Curve, Results, Touched};
+use armwise_charts::{
+    Cell, Ink, LinePanel, Point, Scale, Scene, Series, Table, WIDE, escape, grid, number, range, rounds_axis, write,
+};
 
 pub(super) fn figure(results: &Results) -> Option<Figure> {
     let all = &results.clustered.as_ref()?.touched;

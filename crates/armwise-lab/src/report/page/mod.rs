@@ -9,15 +9,14 @@ mod table_one;
 mod verdicts;
 
 use super::figures::{Figure, TITLES, data_label};
-use super::html::write;
-use super::kit::{escape, inline, variables};
 use crate::results::{Results, Scale};
+use armwise_charts::{escape, inline, page, write};
 
 const STYLE: &str = include_str!("style.css");
 
 /// The whole page.
 pub(super) fn html(results: &Results, figures: &[Figure]) -> String {
-    let mut out = head();
+    let mut out = String::new();
     out.push_str("<header>\n<p class=\"kicker\">armwise reproduce</p>\n<h1>Arm-wise randomization, reproduced</h1>\n");
     out.push_str("<p class=\"lead\">The evaluation of <cite>An Arm-Wise Randomization Approach to Combinatorial Linear Semi-Bandits</cite> (Takemura and Ito, 2019), run again with paired trials and confidence intervals: every figure, Table I, and what becomes of each claim.</p>\n");
     out.push_str(&warnings(results));
@@ -42,19 +41,8 @@ pub(super) fn html(results: &Results, figures: &[Figure]) -> String {
     section(&mut out, "parameters", "Chosen parameters", &parameters::html(results));
     section(&mut out, "reproduce", "Run it again", &run::again(results));
     section(&mut out, "verdicts", "Verdicts", &verdicts::html(results));
-    out.push_str("</main>\n</body>\n</html>\n");
-    out
-}
-
-fn head() -> String {
-    let mut out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>Arm-wise randomization, reproduced</title>\n<style>\n".to_owned();
-    write(&mut out, format_args!(":root{{{}}}\n", variables(false)));
-    write(&mut out, format_args!("@media (prefers-color-scheme:dark){{:root{{{}}}}}\n", variables(true)));
-    // Paper is white whatever the screen is.
-    write(&mut out, format_args!("@media print{{:root{{{}}}}}\n", variables(false)));
-    out.push_str(STYLE);
-    out.push_str("</style>\n</head>\n<body>\n");
-    out
+    out.push_str("</main>\n");
+    page("Arm-wise randomization, reproduced", STYLE, &out)
 }
 
 /// What a reader must know before any number: quick runs are no evidence, generated data are not real.
@@ -99,8 +87,7 @@ fn figure_into(out: &mut String, figure: &Figure) {
     let number = figure.number;
     write(out, format_args!("<figure id=\"figure-{number}\">\n"));
     write(out, format_args!("<h3>Figure {number}. {}</h3>\n", escape(&figure.title)));
-    out.push_str(&inline(&figure.wide, "wide", &figure.alt));
-    out.push_str(&inline(&figure.narrow, "narrow", &figure.alt));
+    out.push_str(&inline(&figure.wide, &figure.narrow, &figure.alt));
     write(out, format_args!("\n<figcaption>{}", figure.caption));
     write(
         out,

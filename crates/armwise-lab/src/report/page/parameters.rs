@@ -4,34 +4,16 @@
 //! table for both where they chose the same; a parameter at an end of the grid is marked, since the best value may lie
 //! beyond.
 
-use crate::report::figures::{in_order, title_of, tuned, under};
-use crate::report::html::{Cell, Table};
-use crate::report::kit::{Ink, Marker, Paint, Scene, Shape, compact, escape, inline, look};
+use crate::report::figures::{in_order, tuned, under};
+use crate::report::looks::{is_arm_wise, look, title_of};
 use crate::results::{Comparison, Params, Protocol, Results};
+use armwise_charts::{Cell, Table, compact, escape};
 
 /// An algorithm's name with a piece of its line.
 pub(super) fn swatch(name: &str) -> String {
-    let look = look(name);
-    let mut scene = Scene::new(30.0, 14.0);
-    let width = if look.arm_wise { 2.4 } else { 1.8 };
-    scene.line((1.0, 7.0), (29.0, 7.0), Paint::stroke(look.ink, width).dashed(look.dash));
-    let fill = if look.arm_wise { look.ink } else { Ink::Paper };
-    let paint = Paint { fill: Some(fill), ..Paint::stroke(look.ink, 1.5) };
-    let (x, y) = (15.0, 7.0);
-    match look.marker {
-        Marker::None => {}
-        Marker::Circle => scene.shape(Shape::Circle { at: (x, y), r: 3.8 }, paint),
-        Marker::Square => scene.shape(Shape::Rect { x: x - 3.4, y: y - 3.4, width: 6.8, height: 6.8 }, paint),
-        Marker::Diamond => scene.shape(Shape::Polygon(vec![(x, 2.0), (19.5, y), (x, 12.0), (10.5, y)]), paint),
-        Marker::Up => scene.shape(Shape::Polygon(vec![(x, 2.4), (19.4, 10.4), (10.6, 10.4)]), paint),
-        Marker::Down => scene.shape(Shape::Polygon(vec![(x, 11.6), (19.4, 3.6), (10.6, 3.6)]), paint),
-    }
     let title = escape(&title_of(name));
-    let title = if look.arm_wise { format!("<strong>{title}</strong>") } else { title };
-    format!(
-        "<span class=\"key\">{}{title}</span>",
-        inline(&scene, "swatch", "").replace(" role=\"img\" aria-label=\"\"", " aria-hidden=\"true\"")
-    )
+    let title = if is_arm_wise(name) { format!("<strong>{title}</strong>") } else { title };
+    format!("<span class=\"key\">{}{title}</span>", look(name).swatch())
 }
 
 /// The tables of chosen parameters.

@@ -3,9 +3,9 @@
 //! The command is made from the results, so it is the one that gives these numbers.
 
 use crate::report::figures::{data_label, trials};
-use crate::report::html::{Cell, Table, write};
-use crate::report::kit::{compact, escape, number};
+use crate::report::looks::is_arm_wise;
 use crate::results::{Clustered, Comparison, Promotions, Protocol, Results, Scale};
+use armwise_charts::{Cell, Table, compact, escape, number, write};
 
 /// Facts as a list of terms.
 pub(super) fn html(results: &Results) -> String {
@@ -166,7 +166,7 @@ fn names(results: &Results) -> String {
         vec![
             Cell::html(super::parameters::swatch(name)),
             Cell::html(format!("<code>{name}</code>")),
-            Cell::text(if crate::report::kit::look(name).arm_wise { "arm-wise" } else { "existing" }),
+            Cell::text(if is_arm_wise(name) { "arm-wise" } else { "existing" }),
             Cell::text(how),
         ]
     });

@@ -3,10 +3,10 @@
 //! The largest of the seven in a row is bold, as in the paper, and random choice and the oracle
 //! stand at the end as the scale of what can be earned. Ratios come with their intervals in a table of their own.
 
-use crate::report::figures::{data_label, margin_of, title_of, trials, tuned, under};
-use crate::report::html::{Cell, Table, write};
-use crate::report::kit::{escape, number};
+use crate::report::figures::{data_label, margin_of, trials, tuned, under};
+use crate::report::looks::{is_arm_wise, title_of};
 use crate::results::{Comparison, Data, Interval, Promotions, Protocol, Results, Table as Reading};
+use armwise_charts::{Cell, Table, escape, number, write};
 
 const SEVEN: [&str; 7] = ["greedy", "comblin-ucb", "comblin-ts", "c2ucb", "pc2ucb", "round-wise-ts", "arm-wise-ts"];
 
@@ -103,7 +103,7 @@ fn rewards(promotions: &Promotions, reading: &Reading) -> String {
 
 fn name_of(name: &str) -> String {
     let title = escape(&title_of(name)).replace(" TS", "\u{a0}TS");
-    if crate::report::kit::look(name).arm_wise { format!("<strong>{title}</strong>") } else { title }
+    if is_arm_wise(name) { format!("<strong>{title}</strong>") } else { title }
 }
 
 fn none() -> Cell {

@@ -2,9 +2,8 @@
 //!
 //! An outcome is a word and a sign, never a colour alone, and stands with the rule that gave it.
 
-use crate::report::html::write;
-use crate::report::kit::escape;
 use crate::results::{Basis, Outcome, Results};
+use armwise_charts::{escape, write};
 
 fn word(outcome: Outcome) -> (&'static str, &'static str, &'static str) {
     match outcome {

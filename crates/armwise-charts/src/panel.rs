@@ -5,25 +5,31 @@
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
 
-use super::{Axis, Frame, Scale, Scene, Series, TYPE, draw_lines, lines, ticks_linear, ticks_log};
+use crate::scale::ticks_log;
+use crate::{Axis, Frame, Scale, Scene, Series, Tick, lines, number, ticks_linear};
 
 /// The width of figures on a page.
-pub(crate) const WIDE: f64 = 760.0;
+pub const WIDE: f64 = 760.0;
 /// The width of figures on a telephone.
-pub(crate) const NARROW: f64 = 360.0;
+pub const NARROW: f64 = 360.0;
 
 /// A part of a scene.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Area {
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
+pub struct Area {
+    /// The left edge.
+    pub left: f64,
+    /// The upper edge.
+    pub top: f64,
+    /// The width.
+    pub width: f64,
+    /// The height.
+    pub height: f64,
 }
 
 /// Splits a width in columns from `top` downwards: the areas of `count` panels of a height, row by row, and where the
 /// last row ends.
-pub(crate) fn grid(count: usize, columns: usize, width: f64, top: f64, height: f64) -> (Vec<Area>, f64) {
+#[must_use]
+pub fn grid(count: usize, columns: usize, width: f64, top: f64, height: f64) -> (Vec<Area>, f64) {
     const GAP: f64 = 26.0;
     const BELOW: f64 = 16.0;
     let columns = columns.max(1);
@@ -39,19 +45,24 @@ pub(crate) fn grid(count: usize, columns: usize, width: f64, top: f64, height: f
 
 /// Lines over one horizontal axis.
 #[derive(Debug, Clone)]
-pub(crate) struct LinePanel {
-    pub(crate) title: String,
-    pub(crate) x: Axis,
-    pub(crate) y_title: String,
-    pub(crate) y: Scale,
-    pub(crate) series: Vec<Series>,
+pub struct LinePanel {
+    /// The title above it; may be empty.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// What the vertical axis shows.
+    pub y_title: String,
+    /// The scale of the vertical axis.
+    pub y: Scale,
+    /// The lines, the last one on top.
+    pub series: Vec<Series>,
     /// Pixels between error bars at the same place.
-    pub(crate) dodge: f64,
+    pub dodge: f64,
 }
 
 impl LinePanel {
     /// Draws the panel.
-    pub(crate) fn draw(self, scene: &mut Scene, area: Area) {
+    pub fn draw(self, scene: &mut Scene, area: Area) {
         let head = if self.title.is_empty() { Frame::HEAD - 20.0 } else { Frame::HEAD };
         let height = area.height - head - Frame::FOOT;
         let ticks = match self.y {
@@ -69,13 +80,14 @@ impl LinePanel {
             y: Axis { title: self.y_title, scale: self.y, ticks },
         };
         frame.draw(scene, &self.title);
-        draw_lines(scene, &frame, &self.series, self.dodge);
+        lines::draw(scene, &frame, &self.series, self.dodge);
     }
 }
 
 /// The range of a vertical axis for lines with their errors, with a little air; from 0 where all values are positive
 /// and `from_zero` is asked for.
-pub(crate) fn range(series: &[Series], from_zero: bool) -> Scale {
+#[must_use]
+pub fn range(series: &[Series], from_zero: bool) -> Scale {
     let points = series.iter().flat_map(|one| &one.points).filter(|point| point.y.is_finite());
     let (low, high) = points.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), point| {
         (low.min(point.y - point.error), high.max(point.y + point.error))
@@ -89,32 +101,18 @@ pub(crate) fn range(series: &[Series], from_zero: bool) -> Scale {
 }
 
 /// Rounds 1 to `last` as an axis.
-pub(crate) fn rounds_axis(last: f64, width: f64) -> Axis {
+#[must_use]
+pub fn rounds_axis(last: f64, width: f64) -> Axis {
     let last = last.max(2.0);
     let mut ticks = ticks_linear(1.0, last, (width / 60.0).clamp(2.0, 8.0) as usize);
     ticks.retain(|tick| (tick.value - tick.value.round()).abs() < 1e-9);
     for tick in &mut ticks {
-        tick.label = super::number(tick.value, 0);
+        tick.label = number(tick.value, 0);
     }
     if ticks.first().is_none_or(|tick| tick.value > 1.5) {
-        ticks.insert(0, super::Tick { value: 1.0, label: "1".to_owned() });
+        ticks.insert(0, Tick { value: 1.0, label: "1".to_owned() });
     }
     Axis { title: "Round t".to_owned(), scale: Scale::Linear { low: 1.0, high: last }, ticks }
-}
-
-/// Breaks a text into lines of a width.
-pub(crate) fn wrap(text: &str, width: f64) -> Vec<String> {
-    let mut rows: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match rows.last_mut() {
-            Some(row) if super::text_width(&format!("{row} {word}"), TYPE, false) <= width => {
-                row.push(' ');
-                row.push_str(word);
-            }
-            _ => rows.push(word.to_owned()),
-        }
-    }
-    rows
 }
 
 #[cfg(test)]
@@ -126,14 +124,6 @@ mod tests {
         let (areas, end) = grid(3, 2, 760.0, 10.0, 200.0);
         assert!((areas[1].left + areas[1].width - 760.0).abs() < 1e-9);
         assert!((areas[2].left, areas[2].top) == (0.0, 226.0) && (end - 426.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn long_text_is_wrapped_and_keeps_its_words() {
-        let text = "Data: generated ratings with heavy tails, nothing of it comes from real people";
-        let rows = wrap(text, 200.0);
-        assert!(rows.len() > 1 && rows.iter().all(|row| super::super::text_width(row, TYPE, false) <= 200.0));
-        assert_eq!(rows.join(" "), text);
     }
 
     #[test]

@@ -3,32 +3,39 @@
 //! The number is the datum and the colour its echo, so every cell is printed, and the best
 //! cell is framed.
 
-use super::{Anchor, Ink, Paint, Scene, Shape, TITLE, TYPE, Text, heat_range, text_width};
+use crate::ink::heat_step;
+use crate::{Anchor, Ink, Paint, Scene, Shape, TITLE, TYPE, Text, text_width};
 
 /// A heat map.
 #[derive(Debug, Clone)]
-pub(crate) struct Heat {
-    pub(crate) title: String,
-    pub(crate) row_title: String,
-    pub(crate) column_title: String,
-    pub(crate) rows: Vec<String>,
-    pub(crate) columns: Vec<String>,
+pub struct Heat {
+    /// The title above it.
+    pub title: String,
+    /// What the rows are.
+    pub row_title: String,
+    /// What the columns are.
+    pub column_title: String,
+    /// The labels of the rows.
+    pub rows: Vec<String>,
+    /// The labels of the columns.
+    pub columns: Vec<String>,
     /// `cells[row][column]`: the value and how it is printed.
-    pub(crate) cells: Vec<Vec<(f64, String)>>,
+    pub cells: Vec<Vec<(f64, String)>>,
     /// The values at the two ends of the colours.
-    pub(crate) range: (f64, f64),
+    pub range: (f64, f64),
 }
 
 const ROW: f64 = 27.0;
 
 impl Heat {
     /// The height that it takes, titles included.
-    pub(crate) fn height(&self) -> f64 {
+    #[must_use]
+    pub fn height(&self) -> f64 {
         50.0 + ROW * self.rows.len() as f64 + 46.0
     }
 
     /// Draws it with its top left corner at a place.
-    pub(crate) fn draw(&self, scene: &mut Scene, left: f64, top: f64, width: f64) {
+    pub fn draw(&self, scene: &mut Scene, left: f64, top: f64, width: f64) {
         scene.text(Text::new((left, top + 14.0), self.title.as_str()).size(TITLE).bold(true));
         scene.text(Text::new((left, top + 36.0), self.row_title.as_str()).ink(Ink::Muted));
         let gutter = self.rows.iter().map(|row| text_width(row, TYPE, false)).fold(0.0, f64::max) + 10.0;
@@ -43,7 +50,7 @@ impl Heat {
             }
             for (c, (value, printed)) in row.iter().enumerate() {
                 let x = x0 + c as f64 * cell;
-                let step = heat_range(*value, self.range.0, self.range.1);
+                let step = heat_step(*value, self.range.0, self.range.1);
                 let area = Shape::Rect { x, y, width: cell - 1.5, height: ROW - 1.5 };
                 scene.shape(area.clone(), Paint::fill(Ink::Heat(step)));
                 if best == Some((r, c)) {
@@ -63,7 +70,8 @@ impl Heat {
     }
 
     /// The first cell with the largest value.
-    pub(crate) fn best(&self) -> Option<(usize, usize)> {
+    #[must_use]
+    pub fn best(&self) -> Option<(usize, usize)> {
         let cells = self
             .cells
             .iter()
@@ -75,7 +83,7 @@ impl Heat {
 }
 
 /// Draws a key to the colours: a strip from the lowest to the highest value.
-pub(crate) fn key(scene: &mut Scene, left: f64, top: f64, low: &str, high: &str) {
+pub fn heat_key(scene: &mut Scene, left: f64, top: f64, low: &str, high: &str) {
     let start = left + text_width(low, TYPE, false) + 8.0;
     scene.text(Text::new((left, top + 11.5), low).ink(Ink::Muted));
     for step in 0..32u8 {

@@ -5,8 +5,8 @@
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
 
-use super::scene::{At, MARGIN, Mark};
-use super::{Anchor, Ink, Paint, Scene, Shape, Text, font};
+use crate::scene::{At, MARGIN, Mark};
+use crate::{Anchor, Ink, Paint, Scene, Shape, Text, font};
 use tiny_skia::{
     Color, FillRule, LineJoin, Paint as Brush, Path, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform,
 };
@@ -16,9 +16,14 @@ use ttf_parser::OutlineBuilder;
 const ZOOM: f32 = 2.0;
 
 /// The picture as the bytes of a PNG file.
-pub(crate) fn png(scene: &Scene) -> Vec<u8> {
+///
+/// # Panics
+/// For a scene whose width or height is not a number of pixels that memory can hold.
+#[must_use]
+pub fn png(scene: &Scene) -> Vec<u8> {
     let pixels = |length: f64| (((length + 2.0 * MARGIN) * f64::from(ZOOM)).ceil() as u32).max(1);
-    let mut pixmap = Pixmap::new(pixels(scene.width), pixels(scene.height)).expect("a picture has a size above zero");
+    let mut pixmap =
+        Pixmap::new(pixels(scene.width), pixels(scene.height)).expect("a picture has a size that memory can hold");
     pixmap.fill(Color::WHITE);
     for mark in &scene.marks {
         match mark {

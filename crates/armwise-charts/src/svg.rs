@@ -4,51 +4,39 @@
 //! There are no ids, so any number of pictures can stand in one page, and text stays text, to be
 //! searched, copied and read aloud.
 
-use super::ink::hex;
-use super::scene::{At, MARGIN, Mark};
-use super::{Anchor, Ink, Paint, Scene, Shape, Text};
-use crate::report::html::write;
+use crate::html::{escape, write};
+use crate::ink::hex;
+use crate::scene::{At, MARGIN, Mark};
+use crate::{Anchor, Ink, Paint, Scene, Shape, Text};
 
 /// The families a reader may have, the one that was measured with first.
 const FAMILY: &str = "'Noto Sans',Inter,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif";
 
-/// Text for XML and HTML, in content and in attributes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            '\t' | '\n' | '\r' => escaped.push(' '),
-            // XML has no way to write the other control characters.
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
+/// A picture for a page, drawn for both widths of screens; the page's style shows the one that fits. `alt` says in plain
+/// text what is to be seen, for those who do not see it.
+#[must_use]
+pub fn inline(wide: &Scene, narrow: &Scene, alt: &str) -> String {
+    element(wide, "wide", alt) + &element(narrow, "narrow", alt)
 }
 
-/// The picture for a page; `alt` says what is to be seen for those who do not see it.
-pub(crate) fn inline(scene: &Scene, class: &str, alt: &str) -> String {
-    let (width, height) = (scene.width, scene.height);
-    let mut out = format!(
-        "<svg class=\"chart {class}\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" role=\"img\" aria-label=\"{}\">",
-        short(width),
-        short(height),
-        short(width),
-        short(height),
-        escape(alt)
-    );
+/// One `<svg>` of a page; hidden from screen readers where `alt` is empty, since it then only repeats the text beside it.
+pub(crate) fn element(scene: &Scene, class: &str, alt: &str) -> String {
+    let (width, height) = (short(scene.width), short(scene.height));
+    let mut out = format!("<svg class=\"chart {class}\" viewBox=\"0 0 {width} {height}\"");
+    write(&mut out, format_args!(" width=\"{width}\" height=\"{height}\""));
+    if alt.is_empty() {
+        out.push_str(" aria-hidden=\"true\">");
+    } else {
+        write(&mut out, format_args!(" role=\"img\" aria-label=\"{}\">", escape(alt)));
+    }
     Writer { out: &mut out, variables: true }.marks(scene);
     out.push_str("</svg>");
     out
 }
 
 /// The picture as a file of its own, on white.
-pub(crate) fn standalone(scene: &Scene, title: &str, alt: &str) -> String {
+#[must_use]
+pub fn standalone(scene: &Scene, title: &str, alt: &str) -> String {
     let (width, height) = (short(scene.width + 2.0 * MARGIN), short(scene.height + 2.0 * MARGIN));
     let edge = short(-MARGIN);
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"".to_owned();
@@ -74,7 +62,7 @@ impl Writer<'_> {
     fn marks(&mut self, scene: &Scene) {
         for mark in &scene.marks {
             match mark {
-                Mark::Shape { shape, paint, tip } => self.shape(shape, paint, tip.as_deref()),
+                Mark::Shape { shape, paint, tip } => self.shape(shape, paint, tip),
                 Mark::Text(text) => self.text(text),
             }
             self.out.push('\n');
@@ -92,7 +80,7 @@ impl Writer<'_> {
         }
     }
 
-    fn shape(&mut self, shape: &Shape, paint: &Paint, tip: Option<&str>) {
+    fn shape(&mut self, shape: &Shape, paint: &Paint, tip: &str) {
         let name = match shape {
             Shape::Line(points) => {
                 self.push(format_args!("<path d=\"{}\"", path(points)));
@@ -130,9 +118,10 @@ impl Writer<'_> {
         if paint.opacity < 1.0 {
             self.push(format_args!(" opacity=\"{}\"", short(paint.opacity)));
         }
-        match tip {
-            Some(tip) => self.push(format_args!("><title>{}</title></{name}>", escape(tip))),
-            None => self.out.push_str("/>"),
+        if tip.is_empty() {
+            self.out.push_str("/>");
+        } else {
+            self.push(format_args!("><title>{}</title></{name}>", escape(tip)));
         }
     }
 
@@ -191,11 +180,6 @@ fn short(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_escaped() {
-        assert_eq!(escape("a<b & \"c\" 'd'\u{1}"), "a&lt;b &amp; &quot;c&quot; &#39;d&#39;\u{fffd}");
-    }
 
     #[test]
     fn lengths_are_short() {

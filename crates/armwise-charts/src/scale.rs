@@ -5,13 +5,25 @@
 
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
 
-use super::numbers::number;
+use crate::{compact, number};
 
 /// From values to the unit interval.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scale {
-    Linear { low: f64, high: f64 },
-    Log { low: f64, high: f64 },
+pub enum Scale {
+    /// Evenly.
+    Linear {
+        /// The value at 0.
+        low: f64,
+        /// The value at 1.
+        high: f64,
+    },
+    /// By logarithms; both ends above zero.
+    Log {
+        /// The value at 0.
+        low: f64,
+        /// The value at 1.
+        high: f64,
+    },
 }
 
 impl Scale {
@@ -37,13 +49,16 @@ impl Scale {
 
 /// A value with its label.
 #[derive(Debug, Clone)]
-pub(crate) struct Tick {
-    pub(crate) value: f64,
-    pub(crate) label: String,
+pub struct Tick {
+    /// Where it stands on the axis.
+    pub value: f64,
+    /// What is written there.
+    pub label: String,
 }
 
 /// About `count` ticks at round numbers between two values.
-pub(crate) fn ticks_linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
+#[must_use]
+pub fn ticks_linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
     let span = high - low;
     if span.is_nan() || span <= 0.0 || !span.is_finite() {
         return Vec::new();
@@ -54,13 +69,15 @@ pub(crate) fn ticks_linear(low: f64, high: f64, count: usize) -> Vec<Tick> {
         .into_iter()
         .map(|factor| factor * power)
         .min_by(|a, b| (a / rough).ln().abs().total_cmp(&(b / rough).ln().abs()))
-        .expect("the list of factors is not empty");
+        .unwrap_or(power);
     let decimals = decimals_of(step);
+    // Nobody reads more digits than these.
+    let plain = step > 1e-9 && low.abs().max(high.abs()) < 1e12;
     let first = (low / step - 1e-9).ceil() as i64;
     let last = (high / step + 1e-9).floor() as i64;
     (first..=last)
         .map(|place| place as f64 * step)
-        .map(|value| Tick { value, label: number(value, decimals) })
+        .map(|value| Tick { value, label: if plain { number(value, decimals) } else { compact(value) } })
         .collect()
 }
 
@@ -115,6 +132,7 @@ mod tests {
         assert_eq!(labels(&ticks_linear(0.0, 480.0, 5)), ["0", "100", "200", "300", "400"]);
         assert_eq!(labels(&ticks_linear(-0.11, 0.31, 4)), ["\u{2212}0.1", "0.0", "0.1", "0.2", "0.3"]);
         assert_eq!(labels(&ticks_linear(0.0, 10.0, 4)), ["0.0", "2.5", "5.0", "7.5", "10.0"]);
+        assert!(ticks_linear(0.0, 1e300, 4).iter().all(|tick| tick.label.len() < 30));
         assert!(ticks_linear(1.0, 1.0, 4).is_empty());
         assert!(ticks_linear(f64::NAN, 1.0, 4).is_empty());
     }

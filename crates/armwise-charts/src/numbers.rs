@@ -5,7 +5,8 @@
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
 
 /// A number with fixed decimals: `11,147.2`.
-pub(crate) fn number(value: f64, decimals: usize) -> String {
+#[must_use]
+pub fn number(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -29,7 +30,8 @@ pub(crate) fn number(value: f64, decimals: usize) -> String {
 }
 
 /// A number with as many digits as it needs, at least `digits` significant ones: `0.0123`, `1.23`, `123`, `12,345`.
-pub(crate) fn significant(value: f64, digits: usize) -> String {
+#[must_use]
+pub fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return number(value, 0);
     }
@@ -39,7 +41,8 @@ pub(crate) fn significant(value: f64, digits: usize) -> String {
 }
 
 /// A parameter or a tick as people write it: `0.01`, `1`, `100`; `1e6` and `2.5e−7` beyond that.
-pub(crate) fn compact(value: f64) -> String {
+#[must_use]
+pub fn compact(value: f64) -> String {
     let size = value.abs();
     if value != 0.0 && !(1e-4..1e6).contains(&size) {
         return format!("{value:e}").replace('-', "\u{2212}");
@@ -56,7 +59,8 @@ pub(crate) fn compact(value: f64) -> String {
 }
 
 /// A share as a percentage: `41.2%`.
-pub(crate) fn percent(share: f64, decimals: usize) -> String {
+#[must_use]
+pub fn percent(share: f64, decimals: usize) -> String {
     format!("{}%", number(share * 100.0, decimals))
 }
 

@@ -3,60 +3,76 @@
 //! The vertical axis is named by a line of text above it, upright and never turned, and only
 //! horizontal grid lines are drawn.
 
-use super::{Anchor, Ink, Paint, Scale, Scene, TITLE, TYPE, Text, Tick, text_width};
+use crate::{Anchor, Ink, Paint, Scale, Scene, TITLE, TYPE, Text, Tick, text_width};
 
 /// One axis of a panel.
 #[derive(Debug, Clone)]
-pub(crate) struct Axis {
-    pub(crate) title: String,
-    pub(crate) scale: Scale,
-    pub(crate) ticks: Vec<Tick>,
+pub struct Axis {
+    /// What it shows, with the unit.
+    pub title: String,
+    /// Where values lie on it.
+    pub scale: Scale,
+    /// The values that are written on it; those beyond the ends of the scale are left out.
+    pub ticks: Vec<Tick>,
 }
 
 /// The area that data are drawn in, and its axes.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
+pub struct Frame {
     /// Where the panel's titles start.
-    pub(crate) edge: f64,
-    pub(crate) left: f64,
-    pub(crate) top: f64,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+    pub edge: f64,
+    /// The left edge of the data.
+    pub left: f64,
+    /// The upper edge of the data.
+    pub top: f64,
+    /// The width of the data.
+    pub width: f64,
+    /// The height of the data.
+    pub height: f64,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
 }
 
 impl Frame {
     /// The room above a frame for the panel's title and the name of the vertical axis.
-    pub(crate) const HEAD: f64 = 50.0;
+    pub const HEAD: f64 = 50.0;
     /// The room below a frame for tick labels and the name of the horizontal axis.
-    pub(crate) const FOOT: f64 = 46.0;
+    pub const FOOT: f64 = 46.0;
 
     /// The room that the tick labels of a vertical axis take.
-    pub(crate) fn gutter(ticks: &[Tick]) -> f64 {
+    #[must_use]
+    pub fn gutter(ticks: &[Tick]) -> f64 {
         ticks.iter().map(|tick| text_width(&tick.label, TYPE, false)).fold(0.0, f64::max) + 10.0
     }
 
-    pub(crate) fn right(&self) -> f64 {
+    /// The right edge of the data.
+    #[must_use]
+    pub fn right(&self) -> f64 {
         self.left + self.width
     }
 
-    pub(crate) fn bottom(&self) -> f64 {
+    /// The lower edge of the data.
+    #[must_use]
+    pub fn bottom(&self) -> f64 {
         self.top + self.height
     }
 
     /// The horizontal place of a value, kept within the frame.
-    pub(crate) fn px(&self, value: f64) -> f64 {
+    #[must_use]
+    pub fn px(&self, value: f64) -> f64 {
         self.left + self.width * self.x.scale.within(value)
     }
 
     /// The vertical place of a value, kept within the frame.
-    pub(crate) fn py(&self, value: f64) -> f64 {
+    #[must_use]
+    pub fn py(&self, value: f64) -> f64 {
         self.bottom() - self.height * self.y.scale.within(value)
     }
 
     /// Draws the grid, the axes, their ticks and names, and the panel's title.
-    pub(crate) fn draw(&self, scene: &mut Scene, title: &str) {
+    pub fn draw(&self, scene: &mut Scene, title: &str) {
         if !title.is_empty() {
             scene.text(Text::new((self.edge, self.top - 32.0), title).size(TITLE).bold(true));
         }
@@ -80,7 +96,9 @@ impl Frame {
             let label = Text::new((x, self.bottom() + 18.0), tick.label.as_str());
             scene.text(label.anchor(Anchor::Middle).ink(Ink::Muted));
         }
-        let middle = self.left + self.width / 2.0;
+        // Below the middle of the axis, unless it would leave the picture there.
+        let half = text_width(&self.x.title, TYPE, false) / 2.0;
+        let middle = (self.left + self.width / 2.0).min(scene.width - half).max(half);
         let name = Text::new((middle, self.bottom() + 37.0), self.x.title.as_str());
         scene.text(name.anchor(Anchor::Middle).ink(Ink::Muted));
     }

@@ -3,64 +3,81 @@
 //! There is no legend. A line is named where it ends, with a piece of the line itself before the
 //! name; names that would collide are moved apart and tied to their line by a hair line.
 
-use super::scene::At;
-use super::{Frame, Ink, Marker, Paint, Scene, Shape, TYPE, Text, spread, text_width};
+use crate::labels::spread;
+use crate::look::marker_paint;
+use crate::scene::At;
+use crate::{Frame, Ink, Look, Marker, Paint, Scene, Shape, TYPE, Text, text_width};
 
 /// One point of a line.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Point {
+    /// Its value on the horizontal axis.
+    pub x: f64,
+    /// Its value on the vertical axis.
+    pub y: f64,
     /// Half the length of the error bar.
-    pub(crate) error: f64,
-    /// What to say when the pointer rests on it.
-    pub(crate) tip: String,
+    pub error: f64,
+    /// What to say when the pointer rests on its marker; nothing where empty.
+    pub tip: String,
 }
 
 /// How errors are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Error {
+pub enum ErrorMark {
+    /// Not at all.
     None,
+    /// As a bar at each point.
     Bars,
+    /// As a band along the line.
     Band,
 }
 
 /// A line.
 #[derive(Debug, Clone)]
-pub(crate) struct Series {
-    pub(crate) label: String,
-    pub(crate) bold: bool,
-    pub(crate) ink: Ink,
-    pub(crate) dash: &'static [f64],
-    pub(crate) width: f64,
-    pub(crate) marker: Marker,
+pub struct Series {
+    /// The name at its end.
+    pub label: String,
+    /// Whether the name is bold.
+    pub bold: bool,
+    /// The colour.
+    pub ink: Ink,
+    /// The lengths of dashes and gaps; empty for a solid line.
+    pub dash: &'static [f64],
+    /// The thickness.
+    pub width: f64,
+    /// The marker.
+    pub marker: Marker,
     /// Filled markers; otherwise hollow.
-    pub(crate) filled: bool,
+    pub filled: bool,
     /// Draw the marker at every so many points, and at the last.
-    pub(crate) every: usize,
-    pub(crate) error: Error,
-    pub(crate) points: Vec<Point>,
+    pub every: usize,
+    /// How errors are shown.
+    pub error: ErrorMark,
+    /// The points from left to right.
+    pub points: Vec<Point>,
 }
 
 impl Series {
-    /// A line in an algorithm's look, without points.
-    pub(crate) fn of(look: &super::Look) -> Self {
+    /// A line in a look, without points.
+    #[must_use]
+    pub fn new(label: &str, look: Look) -> Self {
         Self {
-            label: look.title.to_owned(),
-            bold: look.arm_wise,
+            label: label.to_owned(),
+            bold: look.strong,
             ink: look.ink,
             dash: look.dash,
-            width: if look.arm_wise { 2.2 } else { 1.7 },
+            width: if look.strong { 2.2 } else { 1.7 },
             marker: look.marker,
-            filled: look.arm_wise,
+            filled: look.strong,
             every: 1,
-            error: Error::Bars,
+            error: ErrorMark::Bars,
             points: Vec::new(),
         }
     }
 
     /// A plain line of reference, such as the oracle.
-    pub(crate) fn reference(label: &str, ink: Ink) -> Self {
+    #[must_use]
+    pub fn reference(label: &str, ink: Ink) -> Self {
         Self {
             label: label.to_owned(),
             bold: false,
@@ -70,7 +87,7 @@ impl Series {
             marker: Marker::None,
             filled: false,
             every: 1,
-            error: Error::None,
+            error: ErrorMark::None,
             points: Vec::new(),
         }
     }
@@ -90,12 +107,12 @@ pub(crate) fn margin(series: &[Series]) -> f64 {
 /// Draws the lines in a frame and their names to its right. Points at the same x are set `dodge` pixels apart so that
 /// error bars do not hide each other.
 pub(crate) fn draw(scene: &mut Scene, frame: &Frame, series: &[Series], dodge: f64) {
-    let with_bars = series.iter().filter(|one| one.error == Error::Bars).count();
+    let with_bars = series.iter().filter(|one| one.error == ErrorMark::Bars).count();
     let mut place = 0.0;
     let mut ends: Vec<Option<At>> = Vec::new();
     for one in series {
         let mut shift = 0.0;
-        if one.error == Error::Bars {
+        if one.error == ErrorMark::Bars {
             shift = dodge * (place - (with_bars as f64 - 1.0) / 2.0);
             place += 1.0;
         }
@@ -107,20 +124,17 @@ pub(crate) fn draw(scene: &mut Scene, frame: &Frame, series: &[Series], dodge: f
 fn line(scene: &mut Scene, frame: &Frame, one: &Series, shift: f64) -> Option<At> {
     let points: Vec<&Point> = one.points.iter().filter(|point| point.x.is_finite() && point.y.is_finite()).collect();
     let at = |point: &Point| (frame.px(point.x) + shift, frame.py(point.y));
-    if one.error == Error::Band && points.len() > 1 {
+    if one.error == ErrorMark::Band && points.len() > 1 {
         let upper = points.iter().map(|point| (at(point).0, frame.py(point.y + point.error)));
         let lower = points.iter().rev().map(|point| (at(point).0, frame.py(point.y - point.error)));
         scene.shape(Shape::Polygon(upper.chain(lower).collect()), Paint::fill(one.ink).faded(0.13));
     }
     let path: Vec<At> = points.iter().map(|point| at(point)).collect();
     scene.shape(Shape::Line(path.clone()), Paint::stroke(one.ink, one.width).dashed(one.dash));
-    if one.error == Error::Bars {
+    if one.error == ErrorMark::Bars {
         for point in points.iter().filter(|point| point.error > 0.0) {
             let (x, high, low) = (at(point).0, frame.py(point.y + point.error), frame.py(point.y - point.error));
-            scene.line((x, high), (x, low), Paint::stroke(one.ink, 1.3));
-            for y in [high, low] {
-                scene.line((x - 2.5, y), (x + 2.5, y), Paint::stroke(one.ink, 1.3));
-            }
+            whisker(scene, (x, high), (x, low), Paint::stroke(one.ink, 1.3));
         }
     }
     for (place, point) in points.iter().enumerate() {
@@ -131,22 +145,20 @@ fn line(scene: &mut Scene, frame: &Frame, one: &Series, shift: f64) -> Option<At
     path.last().copied()
 }
 
+/// Draws an error bar, vertical or horizontal, with a cap at either end.
+pub(crate) fn whisker(scene: &mut Scene, from: At, to: At, paint: Paint) {
+    scene.line(from, to, paint);
+    let vertical = (from.0 - to.0).abs() < (from.1 - to.1).abs();
+    let (dx, dy) = if vertical { (2.5, 0.0) } else { (0.0, 2.5) };
+    for (x, y) in [from, to] {
+        scene.line((x - dx, y - dy), (x + dx, y + dy), paint);
+    }
+}
+
 /// Draws a marker in a line's look.
-fn marker(scene: &mut Scene, one: &Series, (x, y): At, tip: &str) {
-    let shape = match one.marker {
-        Marker::None => return,
-        Marker::Circle => Shape::Circle { at: (x, y), r: 3.6 },
-        Marker::Square => Shape::Rect { x: x - 3.2, y: y - 3.2, width: 6.4, height: 6.4 },
-        Marker::Diamond => Shape::Polygon(vec![(x, y - 4.9), (x + 4.4, y), (x, y + 4.9), (x - 4.4, y)]),
-        Marker::Up => Shape::Polygon(vec![(x, y - 4.4), (x + 4.2, y + 3.2), (x - 4.2, y + 3.2)]),
-        Marker::Down => Shape::Polygon(vec![(x, y + 4.4), (x + 4.2, y - 3.2), (x - 4.2, y - 3.2)]),
-    };
-    let fill = if one.filled { one.ink } else { Ink::Paper };
-    let paint = Paint { fill: Some(fill), ..Paint::stroke(one.ink, 1.5) };
-    if tip.is_empty() {
-        scene.shape(shape, paint);
-    } else {
-        scene.shape_with_tip(shape, paint, tip.to_owned());
+fn marker(scene: &mut Scene, one: &Series, at: At, tip: &str) {
+    if let Some(shape) = one.marker.at(at) {
+        scene.shape_with_tip(shape, marker_paint(one.ink, one.filled), tip);
     }
 }
 
