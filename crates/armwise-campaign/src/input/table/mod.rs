@@ -3,6 +3,7 @@
 //! Every format becomes Arrow batches of up to 65,536 rows; only the columns that are asked for are decoded, one batch
 //! at a time. CSV gives text columns; a number is parsed where it is used, so that an error can name row and column.
 
+mod arrays;
 mod arrow;
 mod batches;
 mod csv;
