@@ -146,7 +146,7 @@ impl Lent<'_> {
             let first = places.partition_point(|&(other, _)| other < id);
             for &(_, place) in places[first..].iter().take_while(|&&(other, _)| other == id) {
                 let same = match self.keys {
-                    Keys::Names(names) => decision.arms[place].name.as_deref() == Some(&names.names()[row]),
+                    Keys::Names(names) => decision.arms[place].name.as_deref() == Some(names.get(row)),
                     _ => true,
                 };
                 if same {

@@ -213,13 +213,13 @@ pub(crate) fn status(quality: Quality) -> &'static str {
 /// Prices by limit.
 pub(crate) fn prices<'py>(py: Python<'py>, prices: &[armwise::Price]) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
-    prices.iter().try_for_each(|price| result.set_item(&price.of, price.value))?;
+    prices.iter().try_for_each(|price| result.set_item(price.of.to_string(), price.value))?;
     Ok(result)
 }
 
 /// (needed, chosen) by limit.
 pub(crate) fn missing<'py>(py: Python<'py>, missing: &[armwise::Missing]) -> PyResult<Bound<'py, PyDict>> {
     let result = PyDict::new(py);
-    missing.iter().try_for_each(|missing| result.set_item(&missing.of, (missing.needed, missing.chosen)))?;
+    missing.iter().try_for_each(|missing| result.set_item(missing.of.to_string(), (missing.needed, missing.chosen)))?;
     Ok(result)
 }

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use armwise::{
-    Bonus, Context as At, Draw, Error, Learner, Model, Oracle, Pick, Policy, Posterior, Round, Scores, Selection,
+    Arms, Bonus, Context as At, Draw, Error, Learner, Model, Oracle, Pick, Policy, Posterior, Round, Scores, Selection,
     Stream, Ties,
 };
 use numpy::PyArray1;
@@ -150,12 +150,12 @@ impl Ready {
         Some(numbers)
     }
 
-    /// The products with the bonus added.
-    fn rescore(&self, products: &Scores<'_>) -> Result<Vec<f64>, Stopped> {
-        let mut values = products.values().to_vec();
+    /// The products of these arms with the bonus added.
+    fn rescore(&self, products: &[f64], arms: &Arms<'_>) -> Result<Vec<f64>, Stopped> {
+        let mut values = products.to_vec();
         let Some(widths) = &self.widths else { return Ok(values) };
-        let (arms, blocks) = (products.arms(), products.blocks());
-        let widths = widths.scores(self.round, &arms)?;
+        let blocks = self.contexts.len();
+        let widths = widths.scores(self.round, arms)?;
         let ids: Vec<u64> = (0..arms.len()).map(|row| arms.id(row)).collect();
         for block in 0..blocks {
             let width: Vec<f64> = widths.iter().skip(block).step_by(blocks).copied().collect();
@@ -207,6 +207,8 @@ impl From<PyErr> for Stopped {
 /// Turns products into scores, then asks the oracle.
 struct Rescoring<'a> {
     ready: &'a Ready,
+    /// All arms: an oracle that asks for nothing else is given the scores of each.
+    arms: Arms<'a>,
     oracle: &'a dyn Oracle,
     /// What was chosen, with the score; or what was raised.
     chosen: Mutex<Result<Vec<(Pick, f64)>, PyErr>>,
@@ -214,7 +216,7 @@ struct Rescoring<'a> {
 
 impl Oracle for Rescoring<'_> {
     fn argmax(&self, products: &Scores<'_>) -> Result<Selection, Error> {
-        let values = self.ready.rescore(products).map_err(|stopped| match stopped {
+        let values = self.ready.rescore(products.values(), &self.arms).map_err(|stopped| match stopped {
             Stopped::Library(error) => error,
             Stopped::Python(error) => {
                 *self.chosen.lock().unwrap_or_else(PoisonError::into_inner) = Err(error);
@@ -222,7 +224,7 @@ impl Oracle for Rescoring<'_> {
             }
         })?;
         let Ready { round, ties, .. } = *self.ready;
-        let scores = Scores::new(&values, products.blocks(), products.arms(), ties, round)?;
+        let scores = Scores::new(&values, products.blocks(), products.keys(), ties, round)?;
         let selection = self.oracle.argmax(&scores)?;
         let inside = |arm: &&Pick| arm.row < scores.len() && arm.block < scores.blocks();
         let chosen = selection.arms.iter().filter(inside).map(|&arm| (arm, scores.get(arm))).collect();
@@ -243,8 +245,9 @@ pub(crate) fn choose(
     let ready = Ready::new(py, core, round, policy)?;
     let mut raised = None;
     let found = oracle.with(py, |oracle| {
-        let rescoring = Rescoring { ready: &ready, oracle, chosen: Mutex::new(Ok(Vec::new())) };
-        let decision = ready.products.choose(round, &lent.arms()?, &rescoring);
+        let arms = lent.arms()?;
+        let rescoring = Rescoring { ready: &ready, arms, oracle, chosen: Mutex::new(Ok(Vec::new())) };
+        let decision = ready.products.choose(round, &arms, &rescoring);
         let chosen = rescoring.chosen.into_inner().unwrap_or_else(PoisonError::into_inner);
         let chosen = chosen.unwrap_or_else(|error| {
             raised = Some(error);
@@ -275,7 +278,7 @@ pub(crate) fn scores(
     let made = py.detach(|| -> Result<Vec<f64>, Stopped> {
         let arms = lent.arms()?;
         let products = ready.products.scores(round, &arms)?;
-        ready.rescore(&Scores::new(&products, ready.contexts.len(), arms, ready.ties, round)?)
+        ready.rescore(&products, &arms)
     });
     made.map_err(|stopped| match stopped {
         Stopped::Library(error) => raise(py, &error),

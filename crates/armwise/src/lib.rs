@@ -30,11 +30,11 @@ pub mod theory;
 
 pub use choose::{Choosing, ChosenArm, Decision, Learner, Reward, Settled};
 pub use error::{Error, Infeasible, Limit};
-pub use input::{Arms, Column, Features, Keys, Names, Row, id_of};
+pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of};
 pub use model::{Block, Model, Observation, Posterior};
 pub use oracle::{
-    Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Quality,
-    Quota, Quotas, Scores, Selection, Ties, TopK,
+    Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Price, Quality, Quota,
+    Quotas, Scores, Selection, Ties, TopK,
 };
 pub use policy::{
     Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,

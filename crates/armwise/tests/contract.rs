@@ -136,25 +136,27 @@ impl Oracle for Cheapest {
 /// Where parts dropped rows, a reason says among how many it counts; the reason itself still excludes every super arm.
 #[test]
 fn reasons_from_parts_say_what_they_count() {
-    let x = vec![1.0; 40];
-    let region: Vec<f64> = (0..40).map(|row| f64::from(row < 30)).collect();
+    let x = vec![1.0; 4_000];
+    let region: Vec<f64> = (0..4_000).map(|row| f64::from(row < 3_000)).collect();
     let columns = [Column { name: "region", values: &region }];
     let arms = Arms::new(&x, 1).expect("rows").with_columns(&columns).expect("columns");
     let learner = Learner::new(every_algorithm()[0], 1, 1).expect("parameters");
-    // At most 5 of region 1 and 20 in all, but only 10 elsewhere.
-    let json = r#"{"kind": "quotas", "min": 20, "groups": [{"column": "region", "value": 1, "max": 5}]}"#;
+    // At most 5 of region 1 and 1,010 in all, but only 1,000 elsewhere.
+    let json = r#"{"kind": "quotas", "min": 1010, "groups": [{"column": "region", "value": 1, "max": 5}]}"#;
     let constraint: Constraint = serde_json::from_str(json).expect("a constraint");
     let round = Round::new(6, 5);
-    let whole = Infeasible::GroupMinimum { group: Limit::Min, needed: 20, eligible: 40, choosable: 15 };
+    let whole = Infeasible::GroupMinimum { group: Limit::Min, needed: 1_010, eligible: 4_000, choosable: 1_005 };
     assert_eq!(learner.choose(round, &arms, &constraint), Err(Error::Infeasible(whole)));
     let mut choosing = learner.choosing(round, &constraint).expect("factors");
-    (0..40).step_by(20).for_each(|first| choosing.add(&arms.slice(first..first + 20)).expect("part"));
-    let Err(Error::Infeasible(reason)) = choosing.finish() else { panic!("15 arms cannot be 20") };
+    (0..4_000).step_by(500).for_each(|first| choosing.add(&arms.slice(first..first + 500)).expect("part"));
+    let Err(Error::Infeasible(reason)) = choosing.finish() else { panic!("1,005 arms cannot be 1,010") };
     let text = reason.to_string();
-    let Infeasible::AmongCandidates { kept, rows: 40, of_kept } = reason else { panic!("{reason:?}") };
-    let Infeasible::GroupMinimum { needed: 20, eligible, choosable: 15, .. } = *of_kept else { panic!("{of_kept:?}") };
-    assert!(eligible <= kept && kept < 40, "{eligible} {kept}");
-    assert!(text.contains(&format!("among the {kept} candidates kept of 40 rows")), "{text}");
+    let Infeasible::AmongCandidates { kept, rows: 4_000, of_kept } = reason else { panic!("{reason:?}") };
+    let Infeasible::GroupMinimum { needed: 1_010, eligible, choosable: 1_005, .. } = *of_kept else {
+        panic!("{of_kept:?}")
+    };
+    assert!(eligible <= kept && kept < 4_000, "{eligible} {kept}");
+    assert!(text.contains(&format!("among the {kept} candidates kept of 4000 rows")), "{text}");
 }
 
 #[test]

@@ -321,7 +321,8 @@ impl<'a> Choosing<'a> {
         self.kept.with_keys(values).ok()?
     }
 
-    /// The decision over all parts.
+    /// The decision over all parts. Its prices are those of the kept rows, no higher than those of the whole: the row
+    /// that one more unit would go to may have been left out.
     ///
     /// # Errors
     /// As [`settle`](Self::settle), and [`Error::GuessRefuted`] if the parts must come once more.

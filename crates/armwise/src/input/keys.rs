@@ -4,6 +4,7 @@
 
 use super::Names;
 use crate::Error;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// What makes each row stable across rounds.
@@ -14,6 +15,15 @@ enum Who<'a> {
     Ids(&'a [u64]),
     /// These names from this row on.
     Names(&'a Names, usize),
+}
+
+/// A chosen arm: a row in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Pick {
+    /// The row among the scores.
+    pub row: usize,
+    /// The block (promotion).
+    pub block: usize,
 }
 
 /// A number per row, or per row and block, that a constraint refers to by name: a cost, a group.

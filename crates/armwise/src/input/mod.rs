@@ -8,7 +8,7 @@ mod owned;
 mod row;
 
 pub use arms::{Arms, Features};
-pub use keys::{Column, Keys};
+pub use keys::{Column, Keys, Pick};
 pub use names::{Names, id_of};
 pub(crate) use owned::OwnedArms;
 pub use row::Row;

@@ -13,7 +13,10 @@ mod quotas;
 mod scores;
 mod top_k;
 
-pub use crate::error::{Infeasible, Limit};
+pub use crate::{
+    error::{Infeasible, Limit},
+    input::Pick,
+};
 #[cfg(test)]
 pub(crate) use assignment::looked_at;
 pub(crate) use assignment::pairs_above;
@@ -164,15 +167,6 @@ impl Oracle for Constraint {
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         self.oracle().candidates(part)
     }
-}
-
-/// A chosen arm: a row in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Pick {
-    /// The row among the scores.
-    pub row: usize,
-    /// The block (promotion).
-    pub block: usize,
 }
 
 /// How good a selection is.
