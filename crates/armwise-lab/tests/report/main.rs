@@ -116,12 +116,23 @@ fn the_page_needs_nothing_from_elsewhere() {
 #[test]
 fn every_algorithm_is_named_in_the_page() {
     let page = page(&written("names", &sample::results()));
-    for name in armwise::Algorithm::NAMES.iter().filter(|name| **name != "random") {
+    for name in armwise_lab::grid::SEVEN {
         assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
     }
     for title in ["Greedy", "CombLinUCB", "CombLinTS", "C²UCB", "PC²UCB", "Round-wise TS", "Arm-wise TS", "Oracle"] {
         assert!(page.contains(title), "{title}");
     }
+}
+
+#[test]
+fn results_of_an_unknown_algorithm_are_refused() {
+    let mut results = sample::results();
+    let clustered = results.clustered.as_mut().expect("the sample has the clustered case");
+    clustered.angles[0].comparisons[0].algorithms[3].algorithm = "ucb".to_owned();
+    let out = std::env::temp_dir().join(format!("armwise-unknown-{}", std::process::id()));
+    let error = armwise_lab::report::write(&results, &out).expect_err("no such algorithm");
+    assert!(error.to_string().starts_with("algorithm \"ucb\" is unknown"), "{error}");
+    assert!(!out.exists(), "nothing is written");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 #![expect(clippy::cast_sign_loss, reason = "counts and colours, all of them clamped or positive by construction")]
 
 use crate::report::html::write;
+use armwise::{Algorithm, Randomness};
 
 /// What a mark is painted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,17 +58,22 @@ pub(crate) enum Marker {
 /// How an algorithm looks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
-    /// Its name on every surface.
-    pub(crate) name: &'static str,
-    /// Its name in the paper.
+    /// Its name in the paper; empty for one that is not known here.
     pub(crate) title: &'static str,
     /// Whether it randomizes arm by arm.
     pub(crate) arm_wise: bool,
     pub(crate) ink: Ink,
     pub(crate) dash: &'static [f64],
     pub(crate) marker: Marker,
+}
+
+/// Colours and shapes.
+#[derive(Debug, Clone, Copy)]
+struct Style {
     light: Rgb,
     dark: Rgb,
+    dash: &'static [f64],
+    marker: Marker,
 }
 
 const SOLID: &[f64] = &[];
@@ -75,45 +81,41 @@ const LONG: &[f64] = &[8.0, 3.5];
 const SHORT: &[f64] = &[4.0, 2.5];
 const FINE: &[f64] = &[1.6, 2.8];
 
-/// The looks in the paper's order; the last is for a name that is not known here.
-const LOOKS: [Look; 9] = [
-    look_of(0, "greedy", "Greedy", 0x6f_6f6f, 0xa9_a9a9).drawn(FINE, Marker::Square),
-    look_of(1, "comblin-ucb", "CombLinUCB", 0x35_94d1, 0x8f_d0fb).drawn(LONG, Marker::Up),
-    look_of(2, "comblin-ts", "CombLinTS", 0xb3_568d, 0xe3_95c4).drawn(LONG, Marker::Down),
-    look_of(3, "c2ucb", "C²UCB", 0x00_558c, 0x4a_9be0).drawn(SHORT, Marker::Circle),
-    look_of(4, "pc2ucb", "PC²UCB", 0xd5_5e00, 0xff_8b42).drawn(SOLID, Marker::Circle),
-    look_of(5, "round-wise-ts", "Round-wise TS", 0x00_855f, 0x36_c498).drawn(SHORT, Marker::Diamond),
-    look_of(6, "arm-wise-ts", "Arm-wise TS", 0xb8_8000, 0xf1_b932).drawn(SOLID, Marker::Diamond),
-    look_of(7, "random", "Random", 0x94_918c, 0x86_837e).drawn(FINE, Marker::None),
-    look_of(8, "", "", 0x44_4444, 0xcc_cccc).drawn(LONG, Marker::Square),
+/// By the algorithm's place in the library's list; all algorithms after these share the last.
+const STYLES: [Style; 9] = [
+    style(0x6f_6f6f, 0xa9_a9a9, FINE, Marker::Square),
+    style(0x35_94d1, 0x8f_d0fb, LONG, Marker::Up),
+    style(0xb3_568d, 0xe3_95c4, LONG, Marker::Down),
+    style(0x00_558c, 0x4a_9be0, SHORT, Marker::Circle),
+    style(0xd5_5e00, 0xff_8b42, SOLID, Marker::Circle),
+    style(0x00_855f, 0x36_c498, SHORT, Marker::Diamond),
+    style(0xb8_8000, 0xf1_b932, SOLID, Marker::Diamond),
+    style(0x94_918c, 0x86_837e, FINE, Marker::None),
+    style(0x44_4444, 0xcc_cccc, LONG, Marker::Square),
 ];
 
-const fn look_of(at: usize, name: &'static str, title: &'static str, light: u32, dark: u32) -> Look {
-    Look {
-        name,
-        title,
-        arm_wise: matches!(at, 4 | 6),
-        ink: Ink::Algorithm(at),
-        dash: SOLID,
-        marker: Marker::None,
-        light: rgb(light),
-        dark: rgb(dark),
-    }
-}
-
-impl Look {
-    const fn drawn(self, dash: &'static [f64], marker: Marker) -> Self {
-        Self { dash, marker, ..self }
-    }
+const fn style(light: u32, dark: u32, dash: &'static [f64], marker: Marker) -> Style {
+    Style { light: rgb(light), dark: rgb(dark), dash, marker }
 }
 
 const fn rgb(hex: u32) -> Rgb {
     [(hex >> 16) as u8, (hex >> 8) as u8, hex as u8]
 }
 
-/// How an algorithm looks, by its name.
+/// How an algorithm looks, by its name. A report is written of known algorithms only; anything else has the last style
+/// and no title, never those of another algorithm.
 pub(crate) fn look(name: &str) -> Look {
-    *LOOKS.iter().find(|look| look.name == name).unwrap_or(&LOOKS[LOOKS.len() - 1])
+    let known = Algorithm::ALL.iter().enumerate().find(|(_, description)| description.name == name);
+    let at = known.map_or(STYLES.len(), |(at, _)| at).min(STYLES.len() - 1);
+    let arm_wise = known.is_some_and(|(_, of)| of.randomness == Randomness::PerArm && of.uses_width);
+    let Style { dash, marker, .. } = STYLES[at];
+    Look {
+        title: known.map_or("", |(_, description)| description.title),
+        arm_wise,
+        ink: Ink::Algorithm(at),
+        dash: if arm_wise { SOLID } else { dash },
+        marker,
+    }
 }
 
 /// Five colours of cividis, which colour-blind readers see in the same order as everyone.
@@ -148,7 +150,7 @@ impl Ink {
     /// The colour on white.
     pub(crate) fn light(self) -> Rgb {
         match self {
-            Self::Algorithm(at) => LOOKS[at].light,
+            Self::Algorithm(at) => STYLES[at].light,
             Self::Heat(step) => heat(step),
             Self::OnHeat(step) if luminance(heat(step)) > 0.18 => [0, 0, 0],
             Self::OnHeat(_) => [0xff, 0xff, 0xff],
@@ -185,9 +187,9 @@ pub(crate) fn hex([r, g, b]: Rgb) -> String {
 /// The colours as declarations of variables for a style sheet.
 pub(crate) fn variables(dark: bool) -> String {
     let roles = ROLES.iter().map(|&(name, on_white, on_black)| (name.to_owned(), on_white, on_black));
-    let looks = LOOKS.iter().enumerate().map(|(at, look)| (format!("a{at}"), look.light, look.dark));
+    let styles = STYLES.iter().enumerate().map(|(at, style)| (format!("a{at}"), style.light, style.dark));
     let mut out = String::new();
-    for (name, on_white, on_black) in roles.chain(looks) {
+    for (name, on_white, on_black) in roles.chain(styles) {
         write(&mut out, format_args!("--{name}:{};", hex(if dark { on_black } else { on_white })));
     }
     out
@@ -208,9 +210,9 @@ mod tests {
         for (name, light, dark) in &ROLES[..2] {
             assert!(contrast(*light, white) >= 4.5 && contrast(*dark, black) >= 4.5, "{name}");
         }
-        for look in LOOKS {
-            assert!(contrast(look.light, white) >= 3.0, "{} on white: {}", look.name, contrast(look.light, white));
-            assert!(contrast(look.dark, black) >= 3.0, "{} on black: {}", look.name, contrast(look.dark, black));
+        for (at, style) in STYLES.iter().enumerate() {
+            assert!(contrast(style.light, white) >= 3.0, "{at} on white: {}", contrast(style.light, white));
+            assert!(contrast(style.dark, black) >= 3.0, "{at} on black: {}", contrast(style.dark, black));
         }
         for step in 0..=255 {
             assert!(contrast(Ink::OnHeat(step).light(), Ink::Heat(step).light()) >= 4.5, "heat {step}");
@@ -219,15 +221,27 @@ mod tests {
 
     #[test]
     fn every_algorithm_has_a_look_of_its_own() {
-        for name in armwise::Algorithm::NAMES {
-            assert_eq!(look(name).name, name);
+        for description in Algorithm::ALL {
+            assert_eq!(look(description.name).title, description.title);
         }
-        let drawn: Vec<_> = LOOKS.iter().map(|look| (format!("{:?}", look.dash), look.marker, look.arm_wise)).collect();
+        let looks: Vec<Look> = Algorithm::NAMES.iter().map(|name| look(name)).collect();
+        let drawn: Vec<_> = STYLES.iter().map(|style| (format!("{:?}", style.dash), style.marker)).collect();
         for (at, one) in drawn.iter().enumerate() {
-            assert!(!drawn[..at].contains(one), "{} looks like another without colour", LOOKS[at].name);
+            assert!(!drawn[..at].contains(one), "{at} looks like another without colour");
         }
-        for look in LOOKS {
-            assert_eq!(look.arm_wise, look.dash.is_empty(), "{}", look.name);
+        for (look, name) in looks.iter().zip(Algorithm::NAMES) {
+            assert_eq!(look.arm_wise, look.dash.is_empty(), "{name}");
         }
+        for look in looks.iter().take(STYLES.len() - 1) {
+            let Ink::Algorithm(at) = look.ink else { panic!("{look:?}") };
+            assert_eq!(look.dash, STYLES[at].dash, "the style was made for {}", look.title);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_looks_like_no_algorithm() {
+        let unknown = look("ucb");
+        assert_eq!(unknown.title, "");
+        assert!(Algorithm::NAMES.iter().take(STYLES.len() - 1).all(|name| look(name).ink != unknown.ink));
     }
 }
