@@ -3,12 +3,14 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit doc quick walk exactness python bench soak fuzz tools
+.PHONY: test lint unit doc quick walk exactness python classes bench soak fuzz tools
 
 test: lint unit doc quick walk exactness python
 
+# The formatter does not see the algorithms by itself, since a macro declares their modules.
 lint: tools
 	$(CARGO) fmt --all --check
+	rustfmt --edition 2024 --check crates/armwise/src/policy/*.rs
 	$(CARGO) clippy $(FLAGS) --workspace --all-targets -- -D warnings
 
 # The real MovieLens 1M, for tests only, where the tool that fetches it is at hand; its terms forbid to keep it here.
@@ -71,6 +73,10 @@ python: python/requirements-test.txt
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
 	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
+
+# The Python classes of the algorithms, written anew from the library's list of them.
+classes:
+	ARMWISE_PYTHON=write $(CARGO) test $(FLAGS) -p armwise --test python_classes
 
 # The side-by-side tables, then whether every bar is met; slow, most of it the other solvers' time. Wants an idle
 # machine.

@@ -16,7 +16,7 @@ Names are those of the paper, of the TOML and of the JSON files; only `lambda`, 
 The same seed, arms and rewards give the same bits as in Rust, whatever the number of threads and the order of rows.
 """
 
-from . import lab
+from . import lab, policies
 from ._armwise import Context, InfeasibleError, __version__
 from .constraints import (
     Assignment,
@@ -32,33 +32,18 @@ from .constraints import (
     TopK,
 )
 from .decision import Decision
-from .policies import (
-    C2UCB,
-    PC2UCB,
-    ArmWiseTS,
-    CombLinTS,
-    CombLinUCB,
-    Greedy,
-    Random,
-    RoundWiseTS,
-    load,
-)
+from .loading import load
+from .policies import *  # noqa: F403
 from .policy import Policy, Theory
 from .solving import Selection, solve
 
 __all__ = [
-    "C2UCB",
-    "PC2UCB",
-    "ArmWiseTS",
     "Assignment",
     "Budget",
-    "CombLinTS",
-    "CombLinUCB",
     "Constraint",
     "Context",
     "Decision",
     "Explicit",
-    "Greedy",
     "Group",
     "InfeasibleError",
     "Linear",
@@ -66,8 +51,6 @@ __all__ = [
     "Policy",
     "Quota",
     "Quotas",
-    "Random",
-    "RoundWiseTS",
     "Selection",
     "Term",
     "Theory",
@@ -77,3 +60,5 @@ __all__ = [
     "load",
     "solve",
 ]
+# The classes of the algorithms, which are made from the library's list of them.
+__all__ += policies.__all__

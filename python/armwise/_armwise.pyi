@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "ALGORITHMS",
     "Context",
     "Decision",
     "InfeasibleError",
@@ -22,6 +23,9 @@ __all__ = [
 ]
 
 __version__: str
+
+#: The names of the library's algorithms, in the order of its list.
+ALGORITHMS: list[str]
 
 class InfeasibleError(ValueError):
     #: Why, as JSON: numbers that can be recounted.
@@ -110,6 +114,8 @@ class Learner:
     def newest(self) -> int: ...
     @property
     def counts(self) -> list[int]: ...
+    @property
+    def rr(self) -> list[float | None]: ...
     def choose(
         self,
         seed: int,

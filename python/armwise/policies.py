@@ -1,4 +1,6 @@
-"""The algorithms of the paper. Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
+"""The library's algorithms as classes, made from its list of them: do not edit, run `make classes`.
+
+Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 
 - blocks: the number of promotions M; every block has a model of its own over the same features.
 - seed: all randomness follows from it, from the round's number and from the arm's id.
@@ -8,28 +10,46 @@
 
 from __future__ import annotations
 
-import json
-import os
-from typing import Any
-
-from . import _armwise
 from .policy import Policy, Theory
+
+__all__ = [
+    "ALGORITHMS",
+    "C2UCB",
+    "PC2UCB",
+    "ArmWiseTS",
+    "CombLinTS",
+    "CombLinUCB",
+    "Greedy",
+    "Random",
+    "RoundWiseTS",
+]
 
 
 class Greedy(Policy):
-    """Takes the arms that look best; while nothing is known, draws.
+    """The estimate alone; random in the first round.
 
     score(i) = theta_hat' x(i)
 
+    Parameters: lam above 0.
+
     >>> import armwise as aw
-    >>> aw.Greedy(lam=1.0)
+    >>> policy = aw.Greedy()
+    >>> policy
     Greedy(lam=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
+    1
     """
 
     name = "greedy"
 
     def __init__(
-        self, lam: float = 1.0, *, blocks: int = 1, seed: int = 0, ties: str = "by-id", gamma: float = 1.0
+        self,
+        lam: float = 1.0,
+        *,
+        blocks: int = 1,
+        seed: int = 0,
+        ties: str = "by-id",
+        gamma: float = 1.0,
     ) -> None:
         self.lam = lam
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
@@ -37,13 +57,18 @@ class Greedy(Policy):
 
 
 class CombLinUCB(Policy):
-    """The upper confidence bound of a Bayesian linear model with prior variance lambda2 and noise variance sigma2.
+    """Upper confidence bound of a Bayesian model.
 
-    score(i) = theta_hat' x(i) + c sigma width(i), with ridge sigma2 / lambda2
+    score(i) = theta_hat' x(i) + c sigma width(i), ridge sigma2 / lambda2
+
+    Parameters: lambda2 above 0, sigma2 above 0, c at least 0.
 
     >>> import armwise as aw
-    >>> aw.CombLinUCB(c=0.5).choose([[1.0], [2.0]], k=1).rows
-    array([1])
+    >>> policy = aw.CombLinUCB()
+    >>> policy
+    CombLinUCB(lambda2=1.0, sigma2=1.0, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
+    1
     """
 
     name = "comblin-ucb"
@@ -59,18 +84,25 @@ class CombLinUCB(Policy):
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
-        self.lambda2, self.sigma2, self.c = lambda2, sigma2, c
+        self.lambda2 = lambda2
+        self.sigma2 = sigma2
+        self.c = c
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
 class CombLinTS(Policy):
-    """Thompson sampling from a Bayesian linear model, one draw of theta for all arms of a round.
+    """Thompson sampling, one draw per round.
 
-    score(i) = theta_tilde' x(i), theta_tilde ~ N(theta_hat, sigma2 V^-1), with ridge sigma2 / lambda2
+    score(i) = theta_tilde' x(i), theta_tilde ~ N(theta_hat, sigma2 V^-1), ridge sigma2 / lambda2
+
+    Parameters: lambda2 above 0, sigma2 above 0.
 
     >>> import armwise as aw
-    >>> len(aw.CombLinTS(seed=1).choose([[1.0], [2.0]], k=1))
+    >>> policy = aw.CombLinTS()
+    >>> policy
+    CombLinTS(lambda2=1.0, sigma2=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
 
@@ -86,19 +118,25 @@ class CombLinTS(Policy):
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
-        self.lambda2, self.sigma2 = lambda2, sigma2
+        self.lambda2 = lambda2
+        self.sigma2 = sigma2
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
 class C2UCB(Policy):
-    """The upper confidence bound: Algorithm 1, single box.
+    """Upper confidence bound.
 
     score(i) = theta_hat' x(i) + alpha_t width(i)
 
+    Parameters: lam above 0, alpha at least 0 or a Theory.
+
     >>> import armwise as aw
-    >>> aw.C2UCB(alpha=0.5).choose([[1.0], [2.0]], k=1).scores
-    array([1.])
+    >>> policy = aw.C2UCB()
+    >>> policy
+    C2UCB(lam=1.0, alpha=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
+    1
     """
 
     name = "c2ucb"
@@ -113,19 +151,25 @@ class C2UCB(Policy):
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
-        self.lam, self.alpha = lam, alpha
+        self.lam = lam
+        self.alpha = alpha
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
 class PC2UCB(Policy):
-    """C2UCB with an own random stretch of each arm's bonus: Algorithm 1, double box.
+    """Upper confidence bound, perturbed arm by arm.
 
-    score(i) = theta_hat' x(i) + (1 + c U(i)) alpha_t width(i), U(i) uniform in [0, 1)
+    score(i) = theta_hat' x(i) + (1 + c U(i)) alpha_t width(i), U(i) ~ U[0, 1)
+
+    Parameters: lam above 0, alpha at least 0 or a Theory, c at least 0.
 
     >>> import armwise as aw
-    >>> aw.PC2UCB(alpha=aw.Theory(r=1.0, s=1.0, delta=0.1, k=1)).choose([[1.0], [2.0]], k=1).rows
-    array([1])
+    >>> policy = aw.PC2UCB()
+    >>> policy
+    PC2UCB(lam=1.0, alpha=1.0, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
+    1
     """
 
     name = "pc2ucb"
@@ -141,18 +185,25 @@ class PC2UCB(Policy):
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
-        self.lam, self.alpha, self.c = lam, alpha, c
+        self.lam = lam
+        self.alpha = alpha
+        self.c = c
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
 class RoundWiseTS(Policy):
-    """Thompson sampling with one draw of theta for all arms of a round: Algorithm 2, single box.
+    """Thompson sampling, one draw per round.
 
     score(i) = theta_tilde' x(i), theta_tilde ~ N(theta_hat, v_t^2 V^-1)
 
+    Parameters: lam above 0, v at least 0 or a Theory.
+
     >>> import armwise as aw
-    >>> len(aw.RoundWiseTS(v=0.1, seed=1).choose([[1.0], [2.0]], k=1))
+    >>> policy = aw.RoundWiseTS()
+    >>> policy
+    RoundWiseTS(lam=1.0, v=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
 
@@ -168,19 +219,24 @@ class RoundWiseTS(Policy):
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
-        self.lam, self.v = lam, v
+        self.lam = lam
+        self.v = v
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
 class ArmWiseTS(Policy):
-    """Thompson sampling with an own draw of theta for every arm: Algorithm 2, double box.
+    """Thompson sampling, one draw per arm.
 
-    score(i) = theta_hat' x(i) + v_t z(i) width(i), z(i) standard normal
+    score(i) = theta_hat' x(i) + v_t z(i) width(i), z(i) ~ N(0, 1)
+
+    Parameters: lam above 0, v at least 0 or a Theory.
 
     >>> import armwise as aw
-    >>> policy = aw.ArmWiseTS(lam=1.0, v=0.1, seed=0)
-    >>> policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1).t
+    >>> policy = aw.ArmWiseTS()
+    >>> policy
+    ArmWiseTS(lam=1.0, v=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
 
@@ -196,65 +252,51 @@ class ArmWiseTS(Policy):
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
-        self.lam, self.v = lam, v
+        self.lam = lam
+        self.v = v
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
 class Random(Policy):
-    """Chooses at random; it still learns, so its decisions carry means and widths.
+    """Uniform choice, the floor under every comparison.
 
-    score(i) uniform in [0, 1)
+    score(i) = U(i), U(i) ~ U[0, 1)
+
+    Parameters: lam above 0.
 
     >>> import armwise as aw
-    >>> len(aw.Random(seed=1).choose([[1.0], [2.0], [3.0]], k=2))
-    2
+    >>> policy = aw.Random()
+    >>> policy
+    Random(lam=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
+    1
     """
 
     name = "random"
 
     def __init__(
-        self, lam: float = 1.0, *, blocks: int = 1, seed: int = 0, ties: str = "by-id", gamma: float = 1.0
+        self,
+        lam: float = 1.0,
+        *,
+        blocks: int = 1,
+        seed: int = 0,
+        ties: str = "by-id",
+        gamma: float = 1.0,
     ) -> None:
         self.lam = lam
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
 
-#: The algorithms by their name in Rust, TOML and JSON, in the paper's order.
+#: The algorithms by their name in Rust, TOML and JSON, in the order of every list and figure.
 ALGORITHMS: dict[str, type[Policy]] = {
-    str(policy.name): policy
-    for policy in (Greedy, CombLinUCB, CombLinTS, C2UCB, PC2UCB, RoundWiseTS, ArmWiseTS, Random)
+    "greedy": Greedy,
+    "comblin-ucb": CombLinUCB,
+    "comblin-ts": CombLinTS,
+    "c2ucb": C2UCB,
+    "pc2ucb": PC2UCB,
+    "round-wise-ts": RoundWiseTS,
+    "arm-wise-ts": ArmWiseTS,
+    "random": Random,
 }
-
-
-def _from_spec(text: str) -> Policy:
-    spec: dict[str, Any] = json.loads(text)
-    name = spec.pop("name")
-    if name not in ALGORITHMS:
-        raise ValueError("the file holds a policy of your own; make it and call its restore(path)")
-    params = {
-        "lam" if key == "lambda" else key: Theory(**value) if isinstance(value, dict) else value
-        for key, value in spec.items()
-    }
-    return ALGORITHMS[name](**params)
-
-
-def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy that `save` wrote, or that Rust did: it chooses the same to the bit.
-
-    A file written by Rust has no seed and no round to go on with; then the seed is 0 and the round is the one after
-    the newest that was learned from. Set `seed` and `t_` where that is not what you want.
-
-    >>> import armwise as aw, tempfile, os
-    >>> path = os.path.join(tempfile.mkdtemp(), "p.json")
-    >>> aw.C2UCB(alpha=0.5).partial_fit([[1.0]], [1.0]).save(path)
-    >>> aw.load(path).theta_
-    array([0.5])
-    """
-    with open(path, encoding="utf-8") as file:
-        learner, next_ = _armwise.Learner.from_json(file.read())
-    policy = _from_spec(learner.policy)
-    policy.ties = learner.ties
-    policy._adopt(learner, next_)
-    return policy

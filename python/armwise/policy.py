@@ -292,6 +292,11 @@ class Policy(Parameters):
         return 0 if self._learner is None else sum(self._learner.counts)
 
     @property
+    def rr_(self) -> list[float | None]:
+        """The sum of squared rewards of each block; None where it is not known, after a file of format 1."""
+        return [0.0] * self.blocks if self._learner is None else self._learner.rr
+
+    @property
     def n_features_in_(self) -> int:
         """The number of features, d."""
         return self._ready().dim

@@ -14,17 +14,14 @@ ROOT = Path(__file__).parents[2]
 
 
 def every_policy(**common: object) -> list[aw.Policy]:
-    """One of each algorithm, with parameters that are not the defaults."""
-    return [
-        aw.Greedy(lam=0.7, **common),
-        aw.CombLinUCB(lambda2=0.5, sigma2=0.25, c=1.5, **common),
-        aw.CombLinTS(lambda2=0.5, sigma2=0.25, **common),
-        aw.C2UCB(lam=0.7, alpha=0.3, **common),
-        aw.PC2UCB(lam=0.7, alpha=0.3, c=0.9, **common),
-        aw.RoundWiseTS(lam=0.7, v=0.3, **common),
-        aw.ArmWiseTS(lam=0.7, v=0.3, **common),
-        aw.Random(lam=0.7, **common),
-    ]
+    """One of each algorithm, with parameters that are not the defaults: those of `examples/replay.rs`."""
+    values = {"lam": 0.7, "lambda2": 0.5, "sigma2": 0.25, "alpha": 0.3, "v": 0.3}
+    own = {"comblin-ucb": {"c": 1.5}, "pc2ucb": {"c": 0.9}}
+    policies = []
+    for name, policy in aw.ALGORITHMS.items():
+        given = values | own.get(name, {})
+        policies.append(policy(**{key: given[key] for key in policy._parameters() if key in given}, **common))
+    return policies
 
 
 def trained(policy: aw.Policy, rounds: int = 3, n: int = 40, d: int = 5, k: int = 6) -> aw.Policy:

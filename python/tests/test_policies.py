@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import threading
 
 import numpy as np
 import pytest
-from conftest import every_policy, state, trained
+from conftest import ROOT, every_policy, state, trained
 
 import armwise as aw
+from armwise import _armwise
 
 POLICIES = pytest.mark.parametrize("policy", every_policy(seed=11), ids=lambda policy: policy.name)
 
@@ -215,3 +217,32 @@ def test_the_bookkeeping_of_old_rounds_can_be_closed() -> None:
     policy.close_before(2)
     with pytest.raises(ValueError, match="closed"):
         policy.learn(d, [1.0])
+
+
+def test_the_algorithms_are_those_of_the_library() -> None:
+    assert list(aw.ALGORITHMS) == _armwise.ALGORITHMS
+    for name, policy in aw.ALGORITHMS.items():
+        assert policy.name == name
+        assert getattr(aw, policy.__name__) is policy
+        assert policy.__name__ in aw.__all__
+
+
+def test_an_unknown_name_is_never_another_algorithm(tmp_path) -> None:
+    for name in ("ucb", "C2UCB", "", "own "):
+        with pytest.raises(ValueError, match="unknown variant"):
+            _armwise.check_algorithm(json.dumps({"name": name}))
+        path = tmp_path / "p.json"
+        aw.C2UCB().partial_fit([[1.0]], [1.0]).save(path)
+        path.write_text(path.read_text().replace('"c2ucb"', json.dumps(name)))
+        with pytest.raises(ValueError, match="unknown variant"):
+            aw.load(path)
+
+
+def test_a_file_of_format_1_loads_and_says_what_it_lacks(tmp_path) -> None:
+    old = aw.load(ROOT / "crates/armwise/tests/data/learner-format-1.json")
+    assert old.rr_ == [None, None, None]
+    old.save(tmp_path / "p.json")
+    assert aw.load(tmp_path / "p.json").rr_ == [None, None, None]
+    new = aw.Greedy().partial_fit([[1.0], [2.0]], [3.0, -1.0])
+    assert new.rr_ == [10.0]
+    assert aw.Greedy(blocks=2).rr_ == [0.0, 0.0]

@@ -4,6 +4,7 @@
 
 use std::{path::PathBuf, time::Instant};
 
+use armwise::{Algorithm, Description, Parameter};
 use armwise_lab::{Error, simulate::simulate};
 use clap::Args;
 
@@ -40,14 +41,23 @@ const STUDY: &str = r#"The study; [problem] and [run] are shown with their defau
   batch = 1                 # the model is updated every so many rounds
 
   [[algorithm]]             # at least one; a list of values makes a grid
-  name = "arm-wise-ts"      # lambda, v; round-wise-ts too
-  v = [0.1, 1.0]
-  # greedy and random: lambda. c2ucb: lambda, alpha. pc2ucb: lambda, alpha, c.
-  # comblin-ucb: lambda2, sigma2, c. comblin-ts: lambda2, sigma2."#;
+  name = "arm-wise-ts"
+  v = [0.1, 1.0]"#;
+
+/// The study, and as a comment below it the algorithms with their parameters.
+fn study() -> String {
+    let algorithm = |description: &&Description| {
+        let value = |parameter: &Parameter| format!("{} = {}", parameter.name, parameter.default);
+        let parameters: Vec<String> = description.parameters.iter().map(value).collect();
+        format!("\n  #   {:<14} {:<33} {}", description.name, parameters.join(", "), description.about)
+    };
+    let algorithms: String = Algorithm::ALL.iter().map(algorithm).collect();
+    format!("{STUDY}\n  # The algorithms, with the defaults of their parameters:{algorithms}")
+}
 
 /// Arguments of `simulate`.
 #[derive(Args)]
-#[command(after_long_help = STUDY)]
+#[command(after_long_help = study())]
 pub(crate) struct Arguments {
     /// The study, a TOML file.
     experiment: PathBuf,

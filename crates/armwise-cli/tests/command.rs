@@ -115,6 +115,7 @@ fn the_help_s_studies_run() {
     let folder = folder("help");
     let file = folder.join("e.toml");
     let help = String::from_utf8(run(&["simulate", "--help"]).stdout).unwrap();
+    assert!(armwise::Algorithm::NAMES.iter().all(|name| help.contains(&format!("#   {name} "))), "{help}");
     let study = help.split("their defaults:").nth(1).unwrap().replace("trials = 100", "trials = 1");
     let (first, rest) = study.split_once("# or\n").unwrap();
     let (second, rest) = rest.split_once("[run]").unwrap();

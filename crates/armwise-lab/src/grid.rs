@@ -7,15 +7,23 @@
 
 use std::collections::BTreeMap;
 
-use armwise::{Algorithm, ArmWiseTs, C2ucb, Greedy, Pc2ucb, Random, RoundWiseTs};
+use armwise::{Algorithm, ArmWiseTs, C2ucb, CombLinTs, CombLinUcb, Description, Greedy, Pc2ucb, RoundWiseTs};
 
-use crate::{play::Setting, results::Params};
+use crate::{Error, play::Setting, results::Params};
 
 /// The exponents of the paper's five values, 1e-2 to 1e2.
 pub const PAPER: [i32; 5] = [-2, -1, 0, 1, 2];
 
-/// The algorithms of the comparison in the paper's order, then `random`.
-pub const NAMES: [&str; 8] = Algorithm::NAMES;
+/// The seven algorithms that the paper compares, in its order.
+pub const SEVEN: [&str; 7] = [
+    Greedy::DESCRIPTION.name,
+    CombLinUcb::DESCRIPTION.name,
+    CombLinTs::DESCRIPTION.name,
+    C2ucb::DESCRIPTION.name,
+    Pc2ucb::DESCRIPTION.name,
+    RoundWiseTs::DESCRIPTION.name,
+    ArmWiseTs::DESCRIPTION.name,
+];
 
 /// One setting of an algorithm's grid.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,22 +41,12 @@ pub struct Grid {
     pub values: Vec<f64>,
     /// The distinct settings.
     pub runs: Vec<Setting>,
-    /// The settings of each algorithm, in the order of [`NAMES`].
+    /// The settings of each algorithm, in the order of [`Algorithm::ALL`].
     pub algorithms: Vec<(&'static str, Vec<Candidate>)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Greedy,
-    Ucb,
-    Perturbed,
-    RoundWise,
-    ArmWise,
-    Random,
-}
-
-/// A distinct setting: what it is, and ridge and scale in half decades.
-type Key = (Kind, i32, i32);
+/// A distinct setting: an algorithm, and its tuned parameters in half decades.
+type Key = (&'static str, Vec<i32>);
 
 /// 10^(half / 2); the decimal number nearest to it where half is even.
 fn value(half: i32) -> f64 {
@@ -57,113 +55,116 @@ fn value(half: i32) -> f64 {
     if half.rem_euclid(2) == 0 { whole } else { whole * 10f64.sqrt() }
 }
 
-fn algorithm((kind, ridge, scale): Key) -> Algorithm {
-    let (lambda, scale) = (value(ridge), value(scale));
-    match kind {
-        Kind::Greedy => Algorithm::Greedy(Greedy { lambda }),
-        Kind::Ucb => Algorithm::C2ucb(C2ucb { lambda, alpha: scale.into() }),
-        Kind::Perturbed => Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: scale.into(), c: 1.0 }),
-        Kind::RoundWise => Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: scale.into() }),
-        Kind::ArmWise => Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: scale.into() }),
-        Kind::Random => Algorithm::Random(Random { lambda }),
+fn algorithm((name, halves): &Key) -> Result<Algorithm, Error> {
+    let tuned = Algorithm::describe(name)?.tuned();
+    let values: Vec<(&str, f64)> = tuned.zip(halves).map(|(parameter, half)| (parameter.name, value(*half))).collect();
+    Ok(Algorithm::new(name, &values)?)
+}
+
+/// The setting that gives the numbers of an algorithm with these tuned parameters: its own, unless it is another
+/// algorithm under another name.
+fn stand_in(description: &Description, halves: &[i32]) -> Key {
+    match *halves {
+        [lambda2, sigma2, c] if description.name == CombLinUcb::DESCRIPTION.name => {
+            (C2ucb::DESCRIPTION.name, vec![sigma2 - lambda2, c + sigma2 / 2])
+        }
+        [lambda2, sigma2] if description.name == CombLinTs::DESCRIPTION.name => {
+            (RoundWiseTs::DESCRIPTION.name, vec![sigma2 - lambda2, sigma2 / 2])
+        }
+        _ => (description.name, halves.to_vec()),
     }
 }
 
 impl Grid {
     /// The grid over 10^e for these exponents e.
-    #[must_use]
-    pub fn new(exponents: &[i32]) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Armwise`] for values that an algorithm refuses.
+    pub fn new(exponents: &[i32]) -> Result<Self, Error> {
         let mut places: BTreeMap<Key, usize> = BTreeMap::new();
         let mut runs = Vec::new();
         let mut algorithms = Vec::new();
-        for name in NAMES {
-            let candidates = candidates(name, exponents).into_iter().map(|(params, key)| {
-                let run = *places.entry(key).or_insert_with(|| {
-                    runs.push(Setting::by_id(algorithm(key)));
-                    runs.len() - 1
-                });
-                Candidate { params, run }
-            });
-            let candidates = candidates.collect();
-            algorithms.push((name, candidates));
+        for description in Algorithm::ALL {
+            let mut candidates = Vec::new();
+            for halves in combinations(description.tuned().count(), exponents) {
+                let key = stand_in(description, &halves);
+                let run = places.get(&key).copied().unwrap_or(runs.len());
+                if run == runs.len() {
+                    runs.push(Setting::by_id(algorithm(&key)?));
+                    places.insert(key, run);
+                }
+                candidates.push(Candidate { params: params(description, &halves), run });
+            }
+            algorithms.push((description.name, candidates));
         }
-        Self { values: exponents.iter().map(|e| value(2 * e)).collect(), runs, algorithms }
+        Ok(Self { values: exponents.iter().map(|e| value(2 * e)).collect(), runs, algorithms })
     }
 
     /// The candidates of an algorithm.
-    #[must_use]
-    pub fn of(&self, name: &str) -> &[Candidate] {
-        self.algorithms.iter().find(|(known, _)| *known == name).map_or(&[], |(_, candidates)| candidates)
+    ///
+    /// # Errors
+    /// [`Error::Armwise`] for a name that is no algorithm's.
+    pub fn of(&self, name: &str) -> Result<&[Candidate], Error> {
+        let name = Algorithm::describe(name)?.name;
+        let found = self.algorithms.iter().find(|(known, _)| *known == name);
+        Ok(found.map_or(&[], |(_, candidates)| candidates))
     }
 }
 
-fn candidates(name: &str, exponents: &[i32]) -> Vec<(Params, Key)> {
-    let params = |pairs: &[(&str, i32)]| -> Params {
-        pairs.iter().map(|(name, half)| ((*name).to_owned(), value(*half))).collect()
+/// All combinations of the exponents for so many parameters, in half decades; the last parameter changes fastest.
+fn combinations(parameters: usize, exponents: &[i32]) -> Vec<Vec<i32>> {
+    let longer = |shorter: Vec<Vec<i32>>, _| {
+        let with =
+            |start: &Vec<i32>| exponents.iter().map(|e| [start.as_slice(), &[2 * e]].concat()).collect::<Vec<_>>();
+        shorter.iter().flat_map(with).collect()
     };
-    let mut found = Vec::new();
-    let pairs = || exponents.iter().flat_map(|&a| exponents.iter().map(move |&b| (a, b)));
-    match name {
-        "greedy" => found.extend(exponents.iter().map(|&l| (params(&[("lambda", 2 * l)]), (Kind::Greedy, 2 * l, 0)))),
-        "comblin-ucb" => {
-            for (l, s) in pairs() {
-                for &c in exponents {
-                    let params = params(&[("lambda2", 2 * l), ("sigma2", 2 * s), ("c", 2 * c)]);
-                    found.push((params, (Kind::Ucb, 2 * (s - l), 2 * c + s)));
-                }
-            }
-        }
-        "comblin-ts" => {
-            for (l, s) in pairs() {
-                found.push((params(&[("lambda2", 2 * l), ("sigma2", 2 * s)]), (Kind::RoundWise, 2 * (s - l), s)));
-            }
-        }
-        "random" => found.push((Params::new(), (Kind::Random, 0, 0))),
-        _ => {
-            let (kind, scale) = match name {
-                "c2ucb" => (Kind::Ucb, "alpha"),
-                "pc2ucb" => (Kind::Perturbed, "alpha"),
-                "round-wise-ts" => (Kind::RoundWise, "v"),
-                _ => (Kind::ArmWise, "v"),
-            };
-            for (l, a) in pairs() {
-                let mut params = params(&[("lambda", 2 * l), (scale, 2 * a)]);
-                if kind == Kind::Perturbed {
-                    params.insert("c".to_owned(), 1.0);
-                }
-                found.push((params, (kind, 2 * l, 2 * a)));
-            }
-        }
+    (0..parameters).fold(vec![Vec::new()], longer)
+}
+
+/// What was tried, and beside it what was left as it is; nothing for an algorithm that is not tuned.
+fn params(description: &Description, halves: &[i32]) -> Params {
+    if halves.is_empty() {
+        return Params::new();
     }
-    found
+    let untuned = description.parameters.iter().filter(|parameter| !parameter.tuned);
+    let untuned = untuned.map(|parameter| (parameter.name.to_owned(), parameter.default));
+    let tuned = description.tuned().zip(halves).map(|(parameter, half)| (parameter.name.to_owned(), value(*half)));
+    tuned.chain(untuned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use armwise::{CombLinTs, CombLinUcb, Policy};
+    use armwise::Policy;
 
     use super::*;
 
     #[test]
     fn the_papers_grid_has_the_known_counts() {
-        let grid = Grid::new(&PAPER);
-        let counts: Vec<usize> = grid.algorithms.iter().map(|(_, candidates)| candidates.len()).collect();
-        assert_eq!(counts, [5, 125, 25, 25, 25, 25, 25, 1]);
-        let distinct: BTreeSet<usize> = grid.of("comblin-ucb").iter().map(|candidate| candidate.run).collect();
+        let grid = Grid::new(&PAPER).unwrap();
+        let eight = || SEVEN.into_iter().chain(["random"]).map(|name| grid.of(name).unwrap());
+        assert_eq!(eight().map(<[Candidate]>::len).collect::<Vec<_>>(), [5, 125, 25, 25, 25, 25, 25, 1]);
+        let distinct: BTreeSet<usize> = grid.of("comblin-ucb").unwrap().iter().map(|candidate| candidate.run).collect();
         assert_eq!(distinct.len(), 89);
-        assert!(grid.of("c2ucb").iter().all(|candidate| distinct.contains(&candidate.run)));
+        assert!(grid.of("c2ucb").unwrap().iter().all(|candidate| distinct.contains(&candidate.run)));
         // greedy 5, UCB 89, PC2UCB 25, round-wise 25 + 25 - 11, arm-wise 25, random 1
-        assert_eq!(grid.runs.len(), 184);
+        let distinct: BTreeSet<usize> = eight().flatten().map(|candidate| candidate.run).collect();
+        assert_eq!(distinct.len(), 184);
+    }
+
+    #[test]
+    fn an_unknown_name_has_no_candidates_of_another() {
+        let error = Grid::new(&[0]).unwrap().of("ucb").unwrap_err();
+        assert!(error.to_string().starts_with("algorithm \"ucb\" is unknown; it must be one of greedy"), "{error}");
     }
 
     /// The run that stands in for a setting has its ridge and its scale.
     #[test]
     fn stand_ins_are_what_they_stand_for() {
-        let grid = Grid::new(&PAPER);
+        let grid = Grid::new(&PAPER).unwrap();
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b;
-        for candidate in grid.of("comblin-ucb") {
+        for candidate in grid.of("comblin-ucb").unwrap() {
             let p = |name: &str| candidate.params[name];
             let wen = CombLinUcb { lambda2: p("lambda2"), sigma2: p("sigma2"), c: p("c") };
             let Algorithm::C2ucb(C2ucb { lambda, alpha: armwise::Schedule::Constant(alpha) }) =
@@ -173,7 +174,7 @@ mod tests {
             };
             assert!(close(lambda, wen.ridge()) && close(alpha, wen.c * wen.sigma2.sqrt()));
         }
-        for candidate in grid.of("comblin-ts") {
+        for candidate in grid.of("comblin-ts").unwrap() {
             let p = |name: &str| candidate.params[name];
             let wen = CombLinTs { lambda2: p("lambda2"), sigma2: p("sigma2") };
             let Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: armwise::Schedule::Constant(v) }) =

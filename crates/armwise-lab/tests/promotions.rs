@@ -19,7 +19,7 @@ use armwise_lab::{
 /// Tunes on one split and evaluates on another.
 fn check(ratings: &Ratings, variant: Variant, reading: Reading) {
     let (k, n) = (50, 5_000);
-    let grid = Grid::new(&[-2, 0]);
+    let grid = Grid::new(&[-2, 0]).unwrap();
     let split = |number| Customers::new(ratings, variant, 10, 3, number).unwrap();
     let (tuning, fresh) = ([split(0)], [split(1)]);
     let session = Session::new(2, Store::none(), &Silent);

@@ -93,17 +93,18 @@ fn clusters_touched_in_the_first_round() {
 /// The grid of CombLinUCB contains that of C2UCB, so its best average on the same trials is at least as high.
 #[test]
 fn tuned_comblin_ucb_is_at_least_tuned_c2ucb_on_shared_trials() {
-    let grid = Grid::new(&PAPER);
+    let grid = Grid::new(&PAPER).unwrap();
     let samples = play(&[Clustered::paper(FRAC_PI_4)], 5, 5, &grid.runs, Detail::Totals).swap_remove(0);
     let best = |name: &str| {
-        let means = grid.of(name).iter().map(|c| mean(&samples, |sample| sample.played[c.run].total_reward()).mean);
+        let means =
+            grid.of(name).unwrap().iter().map(|c| mean(&samples, |sample| sample.played[c.run].total_reward()).mean);
         means.fold(f64::MIN, f64::max)
     };
     assert!(best("comblin-ucb") >= best("c2ucb"));
     // Also when played under its own name, not by its stand-in.
     let tuned = |name: &str| {
         let mean = |run: usize| mean(&samples, |sample| sample.played[run].total_reward()).mean;
-        grid.of(name).iter().reduce(|a, b| if mean(b.run) > mean(a.run) { b } else { a }).unwrap().clone()
+        grid.of(name).unwrap().iter().reduce(|a, b| if mean(b.run) > mean(a.run) { b } else { a }).unwrap().clone()
     };
     let chosen = tuned("comblin-ucb");
     let p = |name: &str| chosen.params[name];

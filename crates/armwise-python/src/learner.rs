@@ -116,6 +116,12 @@ impl Learner {
         self.now().model().blocks().iter().map(armwise::Block::count).collect()
     }
 
+    /// The sum of squared rewards of each block; none where it is not known.
+    #[getter]
+    fn rr(&self) -> Vec<Option<f64>> {
+        self.now().model().blocks().iter().map(armwise::Block::rr).collect()
+    }
+
     fn choose<'py>(
         &self,
         py: Python<'py>,

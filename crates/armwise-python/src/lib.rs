@@ -22,6 +22,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ALGORITHMS", armwise::Algorithm::NAMES.to_vec())?;
     module.add("InfeasibleError", module.py().get_type::<errors::InfeasibleError>())?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<given::Names>()?;

@@ -58,8 +58,7 @@ fn time(shape: &str) -> Result<serde_json::Value, Box<dyn Error>> {
         black_box(learner.choose(Round::new(1, t), &arms, &constraint)).expect("good arms");
     });
     let catalogue = if m == 1 { Some(pool.install(|| rounds(algorithm, &arms, &constraint))?) } else { None };
-    let per_arm =
-        if matches!(policy, "c2ucb" | "pc2ucb" | "arm-wise-ts" | "comblin-ucb") { d * (d + 1) / 2 } else { 0 } + d;
+    let per_arm = if algorithm.description().uses_width { d * (d + 1) / 2 } else { 0 } + d;
     let fmas = (n * m * per_arm) as f64;
     Ok(json!({
         "n": n, "d": d, "k": k, "m": m, "threads": threads, "policy": policy, "storage": storage,

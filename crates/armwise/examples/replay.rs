@@ -4,7 +4,7 @@
 //! With a path, it reads a saved learner instead and prints what it chooses next from the same arms, after which it
 //! writes the learner back: a file goes from Python to Rust and back.
 
-use armwise::{Algorithm, Arms, Assignment, Constraint, Learner, Model, Names, Round, Stream, Ties};
+use armwise::{Algorithm, Arms, Assignment, Constraint, Description, Learner, Model, Names, Round, Stream, Ties};
 use serde_json::json;
 
 const DIM: usize = 7;
@@ -21,21 +21,23 @@ fn pay(x: &[f64], block: u32) -> f64 {
     x[0] - x[1] * f64::from(block + 1)
 }
 
-fn algorithms() -> Vec<Algorithm> {
-    let with = |name: &&str| {
-        let mut text = json!({ "name": name });
-        let parameters: &[(&str, f64)] = match *name {
-            "comblin-ucb" => &[("lambda2", 0.5), ("sigma2", 0.25), ("c", 1.5)],
-            "comblin-ts" => &[("lambda2", 0.5), ("sigma2", 0.25)],
-            "c2ucb" => &[("lambda", 0.7), ("alpha", 0.3)],
-            "pc2ucb" => &[("lambda", 0.7), ("alpha", 0.3), ("c", 0.9)],
-            "round-wise-ts" | "arm-wise-ts" => &[("lambda", 0.7), ("v", 0.3)],
-            _ => &[("lambda", 0.7)],
+/// Every algorithm, with the parameters that `python/tests/conftest.py` gives it.
+fn algorithms() -> Result<Vec<Algorithm>, armwise::Error> {
+    let of = |description: &&Description| {
+        let value = |name: &str| match (description.name, name) {
+            (_, "lambda") => Some(0.7),
+            (_, "lambda2") => Some(0.5),
+            (_, "sigma2") => Some(0.25),
+            (_, "alpha" | "v") => Some(0.3),
+            ("comblin-ucb", "c") => Some(1.5),
+            ("pc2ucb", "c") => Some(0.9),
+            _ => None,
         };
-        parameters.iter().for_each(|(name, value)| text[name] = json!(value));
-        serde_json::from_value(text).expect("every name has its parameters above")
+        let given =
+            description.parameters.iter().filter_map(|parameter| Some((parameter.name, value(parameter.name)?)));
+        Algorithm::new(description.name, &given.collect::<Vec<_>>())
     };
-    Algorithm::NAMES.iter().map(with).collect()
+    Algorithm::ALL.iter().map(of).collect()
 }
 
 fn constraint(blocks: usize) -> Constraint {
@@ -55,7 +57,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::write(&path, learner.to_json_with(Some(Round::new(round.seed, round.t + 1)))?)?;
         return Ok(());
     }
-    for algorithm in algorithms() {
+    for algorithm in algorithms()? {
         for (blocks, ties, gamma) in [(1, Ties::ById, 1.0), (3, Ties::Random, 0.9)] {
             let model = Model::new(DIM, blocks)?.with_gamma(gamma)?;
             let mut learner = Learner::with_model(algorithm, model)?.with_ties(ties);

@@ -36,9 +36,9 @@ pub use oracle::{
     Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Price, Quality, Quota,
     Quotas, Scores, Selection, Ties, TopK,
 };
+pub use policy::library::*;
 pub use policy::{
-    Algorithm, ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Draw, Greedy, Pc2ucb, Policy, Random,
-    RoundWiseTs, Schedule, Theory,
+    Algorithm, Bonus, Context, Description, Draw, Kind, Parameter, Policy, Randomness, Range, Schedule, Theory,
 };
 pub use prune::{Catalogue, Panels, Screen};
 pub use random::{Draws, Round, Stream};

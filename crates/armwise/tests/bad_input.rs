@@ -5,8 +5,8 @@ mod common;
 
 use armwise::{
     Algorithm, ArmWiseTs, Arms, C2ucb, Column, CombLinTs, CombLinUcb, Constraint, Context, Error, Greedy, Infeasible,
-    Learner, Model, Names, Observation, Oracle, Pc2ucb, Pick, Policy, Reward, Round, RoundWiseTs, Schedule, Scores,
-    Selection, Theory, Ties, TopK,
+    Learner, Model, Names, Observation, Oracle, Pc2ucb, Pick, Policy, Range, Reward, Round, RoundWiseTs, Schedule,
+    Scores, Selection, Theory, Ties, TopK,
 };
 use common::{every_algorithm, pay, rows};
 
@@ -62,7 +62,8 @@ fn a_model_from_outside_must_hold_together() {
         ("\"g\":[0.0]", "\"g\":[0.0,1.0]"),
         ("\"b\":[0.0]", "\"b\":[]"),
         ("\"dim\":1", "\"dim\":0"),
-        ("{\"count\":0,\"b\":[0.0],\"g\":[0.0]}", ""),
+        ("{\"count\":0,\"b\":[0.0],\"g\":[0.0],\"rr\":0.0}", ""),
+        ("\"rr\":0.0", "\"rr\":\"0\""),
     ] {
         assert!(good.contains(from), "{good}");
         assert!(serde_json::from_str::<Model>(&good.replace(from, to)).is_err(), "{from} -> {to}");
@@ -280,4 +281,41 @@ fn messages_name_the_place() {
     let mut x = rows(1, 1, 4, D);
     x[5] = f64::NAN;
     assert_eq!(choose(&x, 1).to_string(), "feature at row 1, column 2 is NaN; features must be finite numbers");
+}
+
+/// The registry says of every algorithm what serde and the constructors do.
+#[test]
+fn descriptions_are_what_the_algorithms_are() {
+    assert_eq!(Algorithm::ALL.iter().map(|description| description.name).collect::<Vec<_>>(), Algorithm::NAMES);
+    for description in Algorithm::ALL {
+        let name = description.name;
+        let bare: Algorithm = serde_json::from_value(serde_json::json!({ "name": name })).expect("all have defaults");
+        assert_eq!(bare.description(), *description);
+        let written = serde_json::to_value(bare).expect("json");
+        let fields: Vec<&String> = written.as_object().expect("a table").keys().collect();
+        assert_eq!(fields.len(), description.parameters.len() + 1, "{name}: {fields:?}");
+        for parameter in description.parameters {
+            assert_eq!(written[parameter.name].as_f64(), Some(parameter.default), "{name}: {}", parameter.name);
+            for bad in [-1.0, f64::NAN, f64::INFINITY] {
+                let error = Algorithm::new(name, &[(parameter.name, bad)]).expect_err("outside every range");
+                assert!(matches!(error, Error::Parameter { name, .. } if name == parameter.name), "{name}: {error}");
+            }
+            // Zero is where the ranges part, through serde as well.
+            let zero: Algorithm =
+                serde_json::from_value(serde_json::json!({ "name": name, (parameter.name): 0.0 })).expect("a number");
+            assert_eq!(zero.validate().is_ok(), parameter.range == Range::NonNegative, "{name}: {}", parameter.name);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_name_is_never_another_algorithm() {
+    for name in ["", "ucb", "C2UCB", "c2ucb ", "own"] {
+        let error = Algorithm::new(name, &[]).expect_err("no such algorithm");
+        assert_eq!(error, Error::UnknownAlgorithm { name: name.to_owned(), known: Algorithm::NAMES });
+        assert!(serde_json::from_value::<Algorithm>(serde_json::json!({ "name": name })).is_err(), "{name}");
+        assert!(toml::from_str::<Algorithm>(&format!("name = {name:?}")).is_err(), "{name}");
+    }
+    let error = Algorithm::new("c2ucb", &[("v", 1.0)]).expect_err("c2ucb has alpha");
+    assert_eq!(error.to_string(), "c2ucb has no v; its parameters are lambda, alpha");
 }

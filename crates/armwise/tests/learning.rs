@@ -261,7 +261,7 @@ fn what_was_rewarded_is_remembered_across_a_save() {
 fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
     let text = trained(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() }), D, 2, 3).to_json().expect("json");
     let load = |text: &str| Learner::<Algorithm>::from_json(text).map(|_| ()).expect_err("bad file");
-    assert_eq!(load(&text.replace("\"version\":1", "\"version\":2")), Error::NewerFormat { found: 2, supported: 1 });
+    assert_eq!(load(&text.replace("\"version\":2", "\"version\":3")), Error::NewerFormat { found: 3, supported: 2 });
     assert!(matches!(load(&text[..text.len() / 2]), Error::BadFormat(_)));
     assert!(matches!(load(""), Error::BadFormat(_)));
     assert!(matches!(load("{\"format\":\"something else\",\"version\":1}"), Error::BadFormat(_)));
@@ -354,4 +354,165 @@ fn another_policy_goes_on_with_what_was_learned() {
     assert_eq!(greedy.policy().name(), "greedy");
     let mut again = greedy;
     assert!(again.learn(&decision, &decision.rewards(|_| 0.0)).is_err(), "the rewards stay booked");
+}
+
+/// A file of format 1, written by the version before sums of squares were kept.
+const FORMAT_1: &str = include_str!("data/learner-format-1.json");
+
+#[test]
+fn a_file_of_format_1_loads_and_says_what_it_lacks() {
+    let (mut old, mut new) = (Learner::<Algorithm>::from_json(FORMAT_1).expect("still readable"), learner());
+    assert!(old.model().blocks().iter().all(|block| block.rr().is_none() && block.count() > 0));
+    assert!(new.model().blocks().iter().all(|block| block.rr() == Some(0.0)));
+    // What it lacks it lacks for ever, also when more is learned and when it is saved again.
+    let x = [0.5; 7];
+    old.observe(&[Observation { t: 6, block: 0, x: &x, reward: 2.0 }]).expect("good");
+    old.forget(0.5).expect("good");
+    let text = old.to_json().expect("json");
+    assert!(text.contains("\"version\":2") && !text.contains("\"rr\""));
+    let again = Learner::<Algorithm>::from_json(&text).expect("just written");
+    assert_eq!(again.model(), old.model());
+    // Only what the format had is in its checksum, and only that may be in the file.
+    let with_rr = FORMAT_1.replacen("\"count\":", "\"rr\":1.0,\"count\":", 1);
+    assert!(matches!(Learner::<Algorithm>::from_json(&with_rr), Err(Error::BadFormat(_))));
+    assert!(Learner::<Algorithm>::from_json(&FORMAT_1.replacen("\"count\":2", "\"count\":3", 1)).is_err());
+    // A block that knows and one that does not are together one that does not.
+    let decision = choose(&new, 1);
+    new.learn(&decision, &decision.rewards(pay)).expect("fresh");
+    let known = new.model().clone();
+    let mut merged = known.clone();
+    merged.merge(&known.without_rr()).expect("one shape");
+    assert!(merged.blocks().iter().all(|block| block.rr().is_none()));
+    let mut merged = known.without_rr();
+    merged.merge(&known).expect("one shape");
+    assert!(merged.blocks().iter().all(|block| block.rr().is_none()));
+}
+
+#[test]
+fn the_sum_of_squares_survives_a_save() {
+    let mut saved = learner();
+    let decision = choose(&saved, 1);
+    saved.learn(&decision, &decision.rewards(pay)).expect("fresh");
+    let loaded: Learner = Learner::from_json(&saved.to_json().expect("json")).expect("just written");
+    assert_eq!(loaded.model(), saved.model());
+    let squares: f64 = decision.arms.iter().filter(|arm| arm.block == 0).map(|arm| pay(arm) * pay(arm)).sum();
+    let rr = loaded.model().blocks()[0].rr().expect("kept from the first reward on");
+    assert!((rr - squares).abs() <= 1e-12 * squares, "{rr} {squares}");
+}
+
+mod squares {
+    use armwise::{Model, Observation};
+    use proptest::prelude::*;
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Observe {
+            t: u64,
+            block: u32,
+            reward: f64,
+        },
+        /// Of the observations so far, the one at this place, counted round and round.
+        Correct {
+            place: usize,
+            reward: f64,
+        },
+        Unlearn {
+            place: usize,
+        },
+        Merge {
+            t: u64,
+            block: u32,
+            reward: f64,
+        },
+        Forget {
+            factor: f64,
+        },
+        Advance {
+            t: u64,
+        },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let (t, block, reward) = (1..12u64, 0..2u32, -3.0..3.0f64);
+        prop_oneof![
+            6 => (t.clone(), block.clone(), reward.clone())
+                .prop_map(|(t, block, reward)| Step::Observe { t, block, reward }),
+            2 => (any::<usize>(), reward.clone()).prop_map(|(place, reward)| Step::Correct { place, reward }),
+            1 => any::<usize>().prop_map(|place| Step::Unlearn { place }),
+            1 => (t.clone(), block, reward).prop_map(|(t, block, reward)| Step::Merge { t, block, reward }),
+            1 => (0.2..1.0f64).prop_map(|factor| Step::Forget { factor }),
+            1 => t.prop_map(|t| Step::Advance { t }),
+        ]
+    }
+
+    /// What a reward counts now, kept beside it and worked out from the definition.
+    struct Kept {
+        t: u64,
+        block: u32,
+        reward: f64,
+        forgotten: f64,
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        /// rr against the sum over what is still learned, each reward by its age and by what was forgotten since.
+        #[test]
+        fn rr_is_the_sum_over_what_is_learned(steps in prop::collection::vec(step(), 1..60), forgets in any::<bool>()) {
+            let gamma: f64 = if forgets { 0.8 } else { 1.0 };
+            let empty = Model::new(1, 2).expect("shape").with_gamma(gamma).expect("gamma");
+            let (mut model, mut kept, mut now) = (empty.clone(), Vec::<Kept>::new(), 0);
+            // The largest sum on the way: rounding is relative to it where rewards are taken back.
+            let mut largest = [0.0f64; 2];
+            let x = [1.0];
+            for step in steps {
+                match step {
+                    Step::Observe { t, block, reward } => {
+                        model.observe(&Observation { t, block, x: &x, reward }).expect("good");
+                        kept.push(Kept { t, block, reward, forgotten: 1.0 });
+                        now = now.max(t);
+                    }
+                    Step::Merge { t, block, reward } => {
+                        let mut other = empty.clone();
+                        other.observe(&Observation { t, block, x: &x, reward }).expect("good");
+                        model.merge(&other).expect("one shape");
+                        kept.push(Kept { t, block, reward, forgotten: 1.0 });
+                        now = now.max(t);
+                    }
+                    // What was forgotten by hand is not known to whoever corrects; so only what was not.
+                    Step::Correct { place, reward } => {
+                        if let Some(place) = place.checked_rem(kept.len()).filter(|&place| kept[place].forgotten >= 1.0) {
+                            let Kept { t, block, reward: before, .. } = kept[place];
+                            model.correct(&Observation { t, block, x: &x, reward: before }, reward).expect("good");
+                            kept[place].reward = reward;
+                        }
+                    }
+                    Step::Unlearn { place } => {
+                        if let Some(place) = place.checked_rem(kept.len()).filter(|&place| kept[place].forgotten >= 1.0) {
+                            let Kept { t, block, reward, .. } = kept.remove(place);
+                            model.unlearn(&Observation { t, block, x: &x, reward }).expect("good");
+                        }
+                    }
+                    Step::Forget { factor } => {
+                        model.forget(factor).expect("good");
+                        kept.iter_mut().for_each(|kept| kept.forgotten *= factor);
+                    }
+                    Step::Advance { t } => {
+                        model.advance(t);
+                        now = now.max(t);
+                    }
+                }
+                for block in 0..2 {
+                    let of = kept.iter().filter(|kept| kept.block == block);
+                    let age = |kept: &Kept| i32::try_from(now - kept.t).expect("few rounds");
+                    let direct: f64 =
+                        of.map(|kept| kept.forgotten * gamma.powi(age(kept)) * kept.reward * kept.reward).sum();
+                    let rr = model.blocks()[block as usize].rr().expect("known from the start");
+                    let largest = &mut largest[block as usize];
+                    *largest = largest.max(direct);
+                    prop_assert!((rr - direct).abs() <= 1e-12 * *largest, "{} {}", rr, direct);
+                }
+            }
+        }
+    }
 }

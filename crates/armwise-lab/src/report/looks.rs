@@ -1,8 +1,9 @@
-//! How each algorithm looks and what the paper calls it.
+//! How each algorithm looks; its title is the library's.
 //!
 //! An algorithm looks the same in every figure and table. The arm-wise algorithms are warm and strong (solid, filled,
 //! bold), the others cool, dashed and hollow.
 
+use armwise::{Algorithm, Description, Randomness};
 use armwise_charts::{Ink, Look, Marker};
 
 const SOLID: &[f64] = &[];
@@ -10,42 +11,39 @@ const LONG: &[f64] = &[8.0, 3.5];
 const SHORT: &[f64] = &[4.0, 2.5];
 const FINE: &[f64] = &[1.6, 2.8];
 
-/// Name, name in the paper and look, in the paper's order.
-const LOOKS: [(&str, &str, Look); 8] = [
-    ("greedy", "Greedy", existing(Ink::Grey, FINE, Marker::Square)),
-    ("comblin-ucb", "CombLinUCB", existing(Ink::Sky, LONG, Marker::Up)),
-    ("comblin-ts", "CombLinTS", existing(Ink::Pink, LONG, Marker::Down)),
-    ("c2ucb", "C²UCB", existing(Ink::Blue, SHORT, Marker::Circle)),
-    ("pc2ucb", "PC²UCB", arm_wise(Ink::Orange, Marker::Circle)),
-    ("round-wise-ts", "Round-wise TS", existing(Ink::Green, SHORT, Marker::Diamond)),
-    ("arm-wise-ts", "Arm-wise TS", arm_wise(Ink::Gold, Marker::Diamond)),
-    ("random", "Random", existing(Ink::Stone, FINE, Marker::None)),
+/// By the algorithm's place in the library's list; all algorithms after these share the last.
+const STYLES: [(Ink, &[f64], Marker); 9] = [
+    (Ink::Grey, FINE, Marker::Square),
+    (Ink::Sky, LONG, Marker::Up),
+    (Ink::Pink, LONG, Marker::Down),
+    (Ink::Blue, SHORT, Marker::Circle),
+    (Ink::Orange, SOLID, Marker::Circle),
+    (Ink::Green, SHORT, Marker::Diamond),
+    (Ink::Gold, SOLID, Marker::Diamond),
+    (Ink::Stone, FINE, Marker::None),
+    (Ink::Slate, LONG, Marker::Square),
 ];
 
-/// The look of a name that is not known here.
-const OTHER: Look = existing(Ink::Slate, LONG, Marker::Square);
-
-const fn existing(ink: Ink, dash: &'static [f64], marker: Marker) -> Look {
-    Look { ink, dash, marker, strong: false }
+fn known(name: &str) -> Option<(usize, &'static Description)> {
+    Algorithm::ALL.iter().copied().enumerate().find(|(_, description)| description.name == name)
 }
 
-const fn arm_wise(ink: Ink, marker: Marker) -> Look {
-    Look { ink, dash: SOLID, marker, strong: true }
-}
-
-/// How an algorithm looks, by its name.
+/// How an algorithm looks, by its name. A report is written of known algorithms only; anything else has the last style,
+/// never that of another algorithm.
 pub(super) fn look(name: &str) -> Look {
-    LOOKS.iter().find(|known| known.0 == name).map_or(OTHER, |known| known.2)
+    let at = known(name).map_or(STYLES.len(), |(at, _)| at).min(STYLES.len() - 1);
+    let ((ink, dash, marker), strong) = (STYLES[at], is_arm_wise(name));
+    Look { ink, dash: if strong { SOLID } else { dash }, marker, strong }
 }
 
 /// An algorithm's name in the paper; for an unknown one its own.
 pub(super) fn title_of(name: &str) -> String {
-    LOOKS.iter().find(|known| known.0 == name).map_or(name, |known| known.1).to_owned()
+    known(name).map_or(name, |(_, description)| description.title).to_owned()
 }
 
-/// Whether an algorithm draws arm by arm.
+/// Whether an algorithm randomizes arm by arm.
 pub(super) fn is_arm_wise(name: &str) -> bool {
-    look(name).strong
+    known(name).is_some_and(|(_, of)| of.randomness == Randomness::PerArm && of.uses_width)
 }
 
 #[cfg(test)]
@@ -54,10 +52,8 @@ mod tests {
 
     #[test]
     fn every_algorithm_has_a_look_of_its_own() {
-        for name in armwise::Algorithm::NAMES {
-            assert!(LOOKS.iter().any(|known| known.0 == name), "{name}");
-        }
-        let all: Vec<(&str, Look)> = LOOKS.iter().map(|known| (known.0, known.2)).chain([("", OTHER)]).collect();
+        let all: Vec<(&str, Look)> =
+            Algorithm::ALL.iter().map(|of| of.name).chain([""]).map(|name| (name, look(name))).collect();
         let drawn: Vec<_> =
             all.iter().map(|(_, look)| (format!("{:?}", look.dash), look.marker, look.strong)).collect();
         for (at, one) in drawn.iter().enumerate() {
@@ -66,5 +62,7 @@ mod tests {
         for (name, look) in all {
             assert_eq!(look.strong, look.dash.is_empty(), "{name}");
         }
+        assert_eq!(title_of("pc2ucb"), "PC²UCB");
+        assert_eq!(["pc2ucb", "arm-wise-ts", "c2ucb", "random"].map(is_arm_wise), [true, true, false, false]);
     }
 }

@@ -15,6 +15,8 @@ mod page;
 
 use crate::Error;
 use crate::results::Results;
+use armwise::Algorithm;
+use serde_json::Value;
 use std::path::Path;
 
 /// Writes `index.html` and, for each figure that the results have data for, `figure-1.svg` and `figure-1.png` and so
@@ -22,8 +24,10 @@ use std::path::Path;
 /// removed.
 ///
 /// # Errors
-/// [`Error::Io`] with the file that could not be written.
+/// [`Error::Armwise`] for results of an algorithm that is not known here, before anything is written; [`Error::Io`]
+/// with the file that could not be written.
 pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
+    check_names(&serde_json::to_value(results).unwrap_or_default())?;
     std::fs::create_dir_all(out).map_err(|source| Error::Io { path: out.to_owned(), source })?;
     let files = files(results);
     if out.join("index.html").exists() {
@@ -38,6 +42,20 @@ pub fn write(results: &Results, out: &Path) -> Result<(), Error> {
             .map_err(|source| Error::Io { path, source })?;
     }
     Ok(())
+}
+
+/// Refuses results that name an unknown algorithm anywhere.
+fn check_names(results: &Value) -> Result<(), Error> {
+    match results {
+        Value::Object(fields) => {
+            if let Some(name) = fields.get("algorithm").and_then(Value::as_str) {
+                Algorithm::describe(name)?;
+            }
+            fields.values().try_for_each(check_names)
+        }
+        Value::Array(list) => list.iter().try_for_each(check_names),
+        _ => Ok(()),
+    }
 }
 
 /// Removes those of the named files that are there.

@@ -3,6 +3,8 @@
 //! Among settings with the same mean the first in the grid is chosen, so that the choice never
 //! depends on a sort.
 
+use armwise::Algorithm;
+
 use crate::{
     grid::{Candidate, Grid},
     play::Sample,
@@ -97,24 +99,26 @@ pub(super) fn pairs(rewards: &[(&str, Units)]) -> Vec<Paired> {
     all.filter_map(pair).collect()
 }
 
-/// Mean reward over lambda and alpha or v, for the four algorithms that have such a grid.
+/// Mean reward over lambda and alpha or v, for the algorithms that are tuned in lambda and one more parameter.
 pub(super) fn heat_maps(grid: &Grid, samples: &[Sample]) -> Vec<HeatMap> {
     let side = grid.values.len();
-    let map = |(algorithm, parameter): (&str, &str)| {
+    let map = |(algorithm, candidates): &(&'static str, Vec<Candidate>)| {
+        let tuned: Vec<&str> = Algorithm::describe(algorithm).ok()?.tuned().map(|parameter| parameter.name).collect();
+        let ["lambda", parameter] = tuned[..] else { return None };
         let mean = |candidate: &Candidate| {
             samples.iter().map(|sample| sample.played[candidate.run].total_reward()).sum::<f64>() / samples.len() as f64
         };
-        let means: Vec<f64> = grid.of(algorithm).iter().map(mean).collect();
-        HeatMap {
-            algorithm: algorithm.to_owned(),
+        let means: Vec<f64> = candidates.iter().map(mean).collect();
+        Some(HeatMap {
+            algorithm: (*algorithm).to_owned(),
             parameter: parameter.to_owned(),
             lambda: grid.values.clone(),
             values: grid.values.clone(),
             trials: samples.len(),
             reward: means.chunks(side).map(<[f64]>::to_vec).collect(),
-        }
+        })
     };
-    [("c2ucb", "alpha"), ("pc2ucb", "alpha"), ("round-wise-ts", "v"), ("arm-wise-ts", "v")].map(map).to_vec()
+    grid.algorithms.iter().filter_map(map).collect()
 }
 
 #[cfg(test)]
@@ -138,7 +142,7 @@ mod tests {
 
     #[test]
     fn tuning_takes_the_best_mean_and_compares_it() {
-        let grid = Grid::new(&crate::grid::PAPER);
+        let grid = Grid::new(&crate::grid::PAPER).unwrap();
         let samples = samples(&grid);
         let chosen = tune(&grid, &samples);
         let comparison = compare(Protocol::Paper, &chosen, |place| chosen[place].candidate.run, &samples, 1);
@@ -152,5 +156,8 @@ mod tests {
         assert!(of("comblin-ucb") >= of("c2ucb"));
         let map = &heat_maps(&grid, &samples)[0];
         assert_eq!((map.reward.len(), map.reward[0].len()), (5, 5));
+        let maps: Vec<_> = heat_maps(&grid, &samples).into_iter().map(|map| (map.algorithm, map.parameter)).collect();
+        let four = [("c2ucb", "alpha"), ("pc2ucb", "alpha"), ("round-wise-ts", "v"), ("arm-wise-ts", "v")];
+        assert!(four.iter().all(|(a, p)| maps.contains(&((*a).to_owned(), (*p).to_owned()))), "{maps:?}");
     }
 }

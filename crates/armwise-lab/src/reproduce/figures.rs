@@ -146,6 +146,9 @@ fn mean(samples: &[Sample], value: impl Fn(&Sample) -> f64) -> Mean {
     Units::new(&samples.iter().map(value).collect::<Vec<_>>(), 1).mean()
 }
 
+/// A theorem's bound on the regret after t rounds, by delta.
+type Bound<'a> = &'a dyn Fn(u64, f64) -> Result<f64, armwise::Error>;
+
 /// Figure 6: regret with the theory's schedules, lambda = k.
 ///
 /// A bound for round t of a run of T rounds is the theorem's at t with delta t / T in place of delta: this keeps
@@ -158,16 +161,22 @@ pub(super) fn regret(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Re
     let (lambda, r, s) = (world.k as f64, 1.0, 1.0);
     let schedule = Schedule::Theory(Theory { r, s, delta: DELTA, k: world.k, n: Some(world.n), rounds: Some(rounds) });
     let problem = Problem { d: world.d, k: world.k, lambda, r, s };
-    let algorithms = [
-        (Algorithm::C2ucb(C2ucb { lambda, alpha: schedule }), "Theorem 4"),
-        (Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: schedule, c: 1.0 }), "Theorem 3"),
-        (Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: schedule }), "Theorem 2"),
-        (Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: schedule }), "Theorem 1"),
+    let algorithms: [(Algorithm, &str, Bound<'_>); 4] = [
+        (Algorithm::C2ucb(C2ucb { lambda, alpha: schedule }), "Theorem 4", &|t, _| problem.c2ucb_bound(t, DELTA)),
+        (Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: schedule, c: 1.0 }), "Theorem 3", &|t, _| {
+            problem.pc2ucb_bound(t, 1.0, DELTA)
+        }),
+        (Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: schedule }), "Theorem 2", &|t, delta| {
+            problem.round_wise_ts_bound(t, delta)
+        }),
+        (Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: schedule }), "Theorem 1", &|t, delta| {
+            problem.arm_wise_ts_bound(t, world.n, delta)
+        }),
     ];
     let job = Job {
         world: &world,
         trials: Trial::of(seed, Purpose::Evaluation, plan.regret_trials),
-        settings: algorithms.iter().map(|(algorithm, _)| Setting::by_id(*algorithm)).collect(),
+        settings: algorithms.iter().map(|(algorithm, ..)| Setting::by_id(*algorithm)).collect(),
         feedback: Feedback::AT_ONCE,
         detail: Detail::Rounds,
     };
@@ -176,17 +185,9 @@ pub(super) fn regret(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Re
     let mut t: Vec<u64> = (0..9).flat_map(|e| steps.clone().map(move |step| step * 10u64.pow(e))).collect();
     t.retain(|&t| t < rounds);
     t.push(rounds);
-    let line = |(place, (algorithm, theorem)): (usize, &(Algorithm, &str))| {
+    let line = |(place, (algorithm, theorem, bound)): (usize, &(Algorithm, &str, Bound<'_>))| {
         let regret = |sample: &Sample, t: u64| sample.played[place].regret[..t as usize].iter().sum::<f64>();
-        let bound = |&t: &u64| {
-            let delta = DELTA * t as f64 / rounds as f64;
-            Ok(match algorithm {
-                Algorithm::C2ucb(_) => problem.c2ucb_bound(t, DELTA)?,
-                Algorithm::Pc2ucb(_) => problem.pc2ucb_bound(t, 1.0, DELTA)?,
-                Algorithm::RoundWiseTs(_) => problem.round_wise_ts_bound(t, delta)?,
-                _ => problem.arm_wise_ts_bound(t, world.n, delta)?,
-            })
-        };
+        let bound = |&t: &u64| Ok(bound(t, DELTA * t as f64 / rounds as f64)?);
         Ok(RegretLine {
             algorithm: algorithm.name().to_owned(),
             theorem: (*theorem).to_owned(),

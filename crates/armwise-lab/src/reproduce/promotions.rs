@@ -94,7 +94,7 @@ pub(super) fn run(
     seed: u64,
     session: &Session<'_>,
 ) -> Result<Promotions, Error> {
-    let grid = Grid::new(&plan.exponents);
+    let grid = Grid::new(&plan.exponents)?;
     let cosines = session.install(|| cosines(&splits.tuning[0], plan.cosine_users, seed))?;
     let mut tables = Vec::new();
     let mut average_reward = Vec::new();
@@ -191,7 +191,7 @@ fn study(
 fn published(k: usize) -> BTreeMap<String, f64> {
     let row = PUBLISHED.iter().find(|(known, _)| *known == k);
     let named = |(_, row): &(usize, [f64; 7])| {
-        crate::grid::NAMES.iter().zip(row).map(|(name, value)| ((*name).to_owned(), *value)).collect()
+        crate::grid::SEVEN.iter().zip(row).map(|(name, value)| ((*name).to_owned(), *value)).collect()
     };
     row.map(named).unwrap_or_default()
 }

@@ -150,7 +150,7 @@ const EMPTY: Sample = Sample { best: Vec::new(), played: Vec::new() };
 /// About how many multiplications a trial takes.
 fn cost(world: &dyn World, setting: &Setting) -> f64 {
     let (d, pairs) = (world.dim() as f64, (world.rows() * world.blocks()) as f64);
-    let widths = matches!(setting.algorithm.name(), "c2ucb" | "pc2ucb" | "arm-wise-ts" | "comblin-ucb");
+    let widths = setting.algorithm.description().uses_width;
     world.rounds() as f64 * pairs * (d + 60.0 + if widths { 0.5 * d * d } else { 0.0 })
 }
 

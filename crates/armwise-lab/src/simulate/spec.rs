@@ -3,9 +3,9 @@
 //! Every value keeps its span, so that also what only the library can refuse (a negative
 //! lambda, k above n) is reported with its line and column. Unknown keys are errors.
 
-use std::f64::consts::FRAC_PI_2;
+use std::{collections::BTreeMap, f64::consts::FRAC_PI_2};
 
-use armwise::{Algorithm, Policy, Ties};
+use armwise::{Algorithm, Ties};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -52,7 +52,7 @@ struct Tables {
     #[serde(default)]
     run: RunTable,
     #[serde(default)]
-    algorithm: Vec<AlgorithmTable>,
+    algorithm: Vec<Spanned<AlgorithmTable>>,
 }
 
 #[derive(Deserialize)]
@@ -83,46 +83,16 @@ struct RunTable {
     batch: Option<Spanned<u64>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AlgorithmTable {
-    name: Spanned<String>,
-    lambda: Option<Spanned<Values>>,
-    alpha: Option<Spanned<Values>>,
-    v: Option<Spanned<Values>>,
-    c: Option<Spanned<Values>>,
-    lambda2: Option<Spanned<Values>>,
-    sigma2: Option<Spanned<Values>>,
-}
+/// An algorithm's name and parameters; which it may have, the library knows.
+type AlgorithmTable = BTreeMap<String, Spanned<Given>>;
 
-/// A number, or a list of numbers to try.
+/// A number, or a list of numbers to try; of the name, a text.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a number or a list of numbers")]
-enum Values {
+enum Given {
+    Text(String),
     One(f64),
     Many(Vec<f64>),
-}
-
-impl Values {
-    fn as_slice(&self) -> &[f64] {
-        match self {
-            Self::One(value) => std::slice::from_ref(value),
-            Self::Many(values) => values,
-        }
-    }
-}
-
-/// The parameters of each algorithm.
-fn parameters(name: &str) -> Option<&'static [&'static str]> {
-    Some(match name {
-        "greedy" | "random" => &["lambda"],
-        "comblin-ucb" => &["lambda2", "sigma2", "c"],
-        "comblin-ts" => &["lambda2", "sigma2"],
-        "c2ucb" => &["lambda", "alpha"],
-        "pc2ucb" => &["lambda", "alpha", "c"],
-        "round-wise-ts" | "arm-wise-ts" => &["lambda", "v"],
-        _ => return None,
-    })
 }
 
 fn start<T>(value: Option<&Spanned<T>>) -> Option<usize> {
@@ -150,7 +120,7 @@ impl Study {
             return Err(source.error(text.len(), "there is no [[algorithm]]; give at least one"));
         }
         let ties = ties.unwrap_or_default();
-        let settings = |table: &AlgorithmTable| table.settings(source, ties);
+        let settings = |table: &Spanned<AlgorithmTable>| settings(table, source, ties);
         Ok(Self {
             problem,
             trials: count,
@@ -256,56 +226,49 @@ impl ProblemTable {
     }
 }
 
-impl AlgorithmTable {
-    fn settings(&self, source: Source<'_>, ties: Ties) -> Result<Vec<Setting>, Error> {
-        let name = self.name.get_ref().as_str();
-        let known = parameters(name).ok_or_else(|| {
-            let what = format!("algorithm {name:?} is unknown; it must be one of {}", Algorithm::NAMES.join(", "));
-            source.error(self.name.span().start, what)
-        })?;
-        let given = [
-            ("lambda", &self.lambda),
-            ("alpha", &self.alpha),
-            ("v", &self.v),
-            ("c", &self.c),
-            ("lambda2", &self.lambda2),
-            ("sigma2", &self.sigma2),
-        ];
-        let mut tables = vec![serde_json::Map::from_iter([("name".to_owned(), name.into())])];
-        for (parameter, values) in given.iter().filter_map(|(parameter, values)| Some((parameter, values.as_ref()?))) {
-            let at = values.span().start;
-            if !known.contains(parameter) {
-                let what = format!("{name} has no {parameter}; its parameters are {}", known.join(", "));
-                return Err(source.error(at, what));
-            }
-            let values = values.get_ref().as_slice();
-            if values.is_empty() {
-                return Err(source.error(at, format!("{parameter} = []: give at least one value")));
-            }
-            let with = |table: &serde_json::Map<_, _>, value: f64| {
-                let number = serde_json::Number::from_f64(value)
-                    .ok_or_else(|| source.error(at, format!("{parameter} = {value}: must be a finite number")))?;
-                let mut table = table.clone();
-                table.insert((*parameter).to_owned(), number.into());
-                Ok(table)
-            };
-            let longer = tables.iter().flat_map(|table| values.iter().map(move |&value| with(table, value)));
-            tables = longer.collect::<Result<_, Error>>()?;
-        }
-        let setting = |table| {
-            let refused = |what: String| {
-                let starts = what.split(' ').next().unwrap_or_default();
-                let named = given.iter().find(|(parameter, _)| *parameter == starts);
-                let at = named.and_then(|(_, values)| start(values.as_ref()));
-                source.error(at.unwrap_or(self.name.span().start), what)
-            };
-            let algorithm: Algorithm =
-                serde_json::from_value(serde_json::Value::Object(table)).map_err(|error| refused(error.to_string()))?;
-            algorithm.validate().map_err(|error| refused(error.to_string()))?;
-            Ok(Setting { algorithm, ties })
-        };
-        tables.into_iter().map(setting).collect()
+/// The settings that an `[[algorithm]]` asks for: all combinations of its values, the last parameter's changing fastest.
+fn settings(table: &Spanned<AlgorithmTable>, source: Source<'_>, ties: Ties) -> Result<Vec<Setting>, Error> {
+    let (start, table) = (table.span().start, table.get_ref());
+    let Some(name) = table.get("name") else { return Err(source.error(start, "this [[algorithm]] has no name")) };
+    let at = name.span().start;
+    let Given::Text(name) = name.get_ref() else { return Err(source.error(at, "name: expected a text")) };
+    let description = Algorithm::describe(name).map_err(|error| source.error(at, error.to_string()))?;
+    let place = |name: &str| table.get(name).map(|value| value.span().start);
+    for given in table.keys().filter(|given| *given != "name") {
+        let refused = |error: armwise::Error| source.error(place(given).unwrap_or(at), error.to_string());
+        description.parameter(given).map_err(refused)?;
     }
+    let mut lists: Vec<Vec<(&str, f64)>> = vec![Vec::new()];
+    for parameter in description.parameters {
+        let name = parameter.name;
+        let Some(given) = table.get(name) else { continue };
+        let values = match given.get_ref() {
+            Given::One(value) => std::slice::from_ref(value),
+            Given::Many(values) if !values.is_empty() => values,
+            Given::Many(_) => {
+                return Err(source.error(given.span().start, format!("{name} = []: give at least one value")));
+            }
+            Given::Text(_) => {
+                return Err(source.error(given.span().start, format!("{name}: expected a number or a list of numbers")));
+            }
+        };
+        let with = |list: &Vec<(&'static str, f64)>| {
+            values.iter().map(|value| [list.as_slice(), &[(name, *value)]].concat()).collect::<Vec<_>>()
+        };
+        lists = lists.iter().flat_map(with).collect();
+    }
+    let setting = |list: Vec<(&str, f64)>| {
+        let algorithm = Algorithm::new(description.name, &list).map_err(|error| {
+            // What is wrong with a quotient is reported at its first number.
+            let first = match &error {
+                armwise::Error::Parameter { name, .. } => name.split(' ').next().and_then(place),
+                _ => None,
+            };
+            source.error(first.unwrap_or(at), error.to_string())
+        })?;
+        Ok(Setting { algorithm, ties })
+    };
+    lists.into_iter().map(setting).collect()
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ fn the_page_needs_nothing_from_elsewhere() {
 #[test]
 fn every_algorithm_is_named_in_the_page() {
     let page = page(&written("names", &sample::results()));
-    for name in armwise::Algorithm::NAMES.iter().filter(|name| **name != "random") {
+    for name in armwise_lab::grid::SEVEN {
         assert!(page.contains(&format!("<code>{name}</code>")), "{name}");
     }
     for title in ["Greedy", "CombLinUCB", "CombLinTS", "C²UCB", "PC²UCB", "Round-wise TS", "Arm-wise TS", "Oracle"] {
@@ -124,10 +124,30 @@ fn every_algorithm_is_named_in_the_page() {
     }
 }
 
+/// Also where the name is not only unknown but evil: it never comes near a page.
+#[test]
+fn results_of_an_unknown_algorithm_are_refused() {
+    for name in ["ucb", EVIL] {
+        let (mut compared, mut drawn) = (sample::results(), sample::results());
+        let clustered = compared.clustered.as_mut().expect("the sample has the clustered case");
+        clustered.angles[0].comparisons[0].algorithms[0].algorithm = name.to_owned();
+        let promotions = drawn.promotions.as_mut().expect("the sample has promotions");
+        promotions.average_reward[0].curves[0].algorithm = name.to_owned();
+        for results in [compared, drawn] {
+            let out = std::env::temp_dir().join(format!("armwise-unknown-{}", std::process::id()));
+            let error = armwise_lab::report::write(&results, &out).expect_err("no such algorithm");
+            assert!(error.to_string().starts_with(&format!("algorithm {name:?} is unknown")), "{error}");
+            assert!(!out.exists(), "nothing is written");
+        }
+    }
+}
+
+const EVIL: &str = "<script>alert(\"x\" & 'y')</script>";
+
 #[test]
 fn labels_are_escaped_everywhere() {
     let mut results = sample::results();
-    let evil = "<script>alert(\"x\" & 'y')</script>";
+    let evil = EVIL;
     results.run.machine = evil.to_owned();
     results.verdicts[0].claim = evil.to_owned();
     let promotions = results.promotions.as_mut().expect("the sample has promotions");
@@ -136,11 +156,9 @@ fn labels_are_escaped_everywhere() {
     promotions.sensitivity_of = evil.to_owned();
     promotions.tables[0].reading = evil.to_owned();
     promotions.average_reward[0].reading = evil.to_owned();
-    promotions.average_reward[0].curves[0].algorithm = evil.to_owned();
     let clustered = results.clustered.as_mut().expect("the sample has the clustered case");
     clustered.order = evil.to_owned();
     clustered.angles[0].label = evil.to_owned();
-    clustered.angles[0].comparisons[0].algorithms[0].algorithm = evil.to_owned();
     clustered.touched[0].label = evil.to_owned();
     clustered.regret.lines[0].theorem = evil.to_owned();
     let files = written("evil", &results);

@@ -3,18 +3,22 @@
 //! The checksum is over the content, not over the bytes of the file, so a file may be
 //! re-indented but not altered. JSON numbers are written with the shortest digits that read back to the same f64.
 //!
-//! # Format, version 1
+//! # Format, version 2
 //! ```text
-//! { "format": "armwise-learner", "version": 1,
+//! { "format": "armwise-learner", "version": 2,
 //!   "next": {"seed": 7, "t": 2},    the round to go on with, where the one who saved it keeps count; may be left out
 //!   "checksum": "<XXH64 of the compact JSON of `learner`, 16 hexadecimal digits>",
 //!   "learner": {
 //!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
 //!     "ties": "by-id",
 //!     "model": {"dim": d, "gamma": 1.0, "t": newest round,
-//!               "blocks": [{"count": n, "b": [d numbers], "g": [lower triangle row by row, d(d+1)/2 numbers]}]},
+//!               "blocks": [{"count": n, "b": [d numbers], "g": [lower triangle row by row, d(d+1)/2 numbers],
+//!                           "rr": sum of squared rewards; left out where it is not known}]},
 //!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0, "features": <XXH64 of the f64 bits>}]}]} } }
 //! ```
+//! Version 1 had no `rr`. Its files are read, and their blocks do not know the sum ([`Block::rr`](crate::Block::rr) is
+//! none), also after they are saved again. A block without `rr` is written as version 1 wrote it, which is why the
+//! checksums of old files still fit.
 
 use crate::{Error, Learner, Model, Policy, Round, Ties, choose::ledger::Ledger};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -22,7 +26,7 @@ use std::{hash::Hasher, io};
 use twox_hash::XxHash64;
 
 const FORMAT: &str = "armwise-learner";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 #[derive(Deserialize)]
 struct Head {
@@ -116,6 +120,9 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
         }
         let file: FileIn<P> = serde_json::from_str(text).map_err(bad)?;
         let BodyIn { policy, ties, model, ledger } = file.learner;
+        if head.version == 1 && model.blocks().iter().any(|block| block.rr().is_some()) {
+            return Err(Error::BadFormat("format version 1 has no rr".into()));
+        }
         let found = checksum(&BodyOut { policy: &policy, ties, model: &model, ledger: &ledger })?;
         if found != file.checksum {
             return Err(Error::Damaged { expected: file.checksum, found });

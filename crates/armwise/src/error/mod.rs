@@ -124,6 +124,24 @@ pub enum Error {
         /// The range it must be in.
         must: &'static str,
     },
+    /// A name that is no algorithm's.
+    #[error("algorithm {name:?} is unknown; it must be one of {}", known.join(", "))]
+    UnknownAlgorithm {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: &'static [&'static str],
+    },
+    /// A parameter that an algorithm does not have.
+    #[error("{algorithm} has no {name}; its parameters are {}", known.join(", "))]
+    UnknownParameter {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The parameter given.
+        name: String,
+        /// The parameters there are.
+        known: Vec<&'static str>,
+    },
     /// A constraint contradicts itself or the data.
     #[error("constraint: {0}")]
     Constraint(String),

@@ -1,4 +1,4 @@
-//! What has been learned: per block the sums G = sum x x', b = sum r x, and a count.
+//! What has been learned: per block the sums G = sum x x', b = sum r x, rr = sum r^2, and a count.
 //!
 //! lambda is not in the sums. It is added when a posterior is made, so models merge by plain
 //! addition, the prior is counted once, it is never forgotten, and a sweep over lambda reuses the data. Every
@@ -38,6 +38,9 @@ pub struct Block {
     pub(crate) b: Vec<f64>,
     /// sum x x', the lower triangle row by row: (0,0), (1,0), (1,1), (2,0), ...
     pub(crate) g: Vec<f64>,
+    /// sum r^2; none where some of the rewards were learned before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rr: Option<f64>,
 }
 
 impl Block {
@@ -59,8 +62,15 @@ impl Block {
         &self.g
     }
 
+    /// rr = sum r^2, from which the noise can be estimated. None if it is not known: something was learned by a
+    /// version that did not keep it and came here from a file of format 1.
+    #[must_use]
+    pub fn rr(&self) -> Option<f64> {
+        self.rr
+    }
+
     fn scale(&mut self, factor: f64) {
-        for sum in self.g.iter_mut().chain(&mut self.b) {
+        for sum in self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr) {
             *sum *= factor;
         }
     }
@@ -96,7 +106,7 @@ impl Model {
     pub fn new(dim: usize, blocks: usize) -> Result<Self, Error> {
         check("dim", dim as f64, dim > 0, "at least 1")?;
         check("blocks", blocks as f64, blocks > 0 && u32::try_from(blocks).is_ok(), "at least 1, and below 2^32")?;
-        let block = Block { count: 0, b: vec![0.0; dim], g: vec![0.0; triangle(dim)] };
+        let block = Block { count: 0, b: vec![0.0; dim], g: vec![0.0; triangle(dim)], rr: Some(0.0) };
         Ok(Self { dim, gamma: 1.0, t: 0, blocks: vec![block; blocks] })
     }
 
@@ -132,6 +142,14 @@ impl Model {
     #[must_use]
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
+    }
+
+    /// The model without its sums of squares: what format 1 wrote, for hashes that were made over it.
+    #[must_use]
+    pub fn without_rr(&self) -> Self {
+        let mut without = self.clone();
+        without.blocks.iter_mut().for_each(|block| block.rr = None);
+        without
     }
 
     /// Adds one observation.
@@ -180,7 +198,7 @@ impl Model {
         Ok(())
     }
 
-    /// Changes the reward of an earlier observation: b += (r' - r) x.
+    /// Changes the reward of an earlier observation: b += (r' - r) x, rr += r'^2 - r^2.
     ///
     /// # Errors
     /// As [`unlearn`](Self::unlearn).
@@ -194,10 +212,12 @@ impl Model {
         }
         let change = weight * (reward - seen.reward);
         block.b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += change * x);
+        block.add_squares([(seen.reward, -weight), (reward, weight)]);
         Ok(())
     }
 
-    /// Adds everything that another model of the same shape has learned.
+    /// Adds everything that another model of the same shape has learned. Where one of the two does not know its sum of
+    /// squares, the sum of both is not known either.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the shapes or the forgetting factors differ.
@@ -214,6 +234,7 @@ impl Model {
             mine.count += theirs.count;
             mine.b.iter_mut().zip(&theirs.b).for_each(|(mine, b)| *mine += weight * b);
             mine.g.iter_mut().zip(&theirs.g).for_each(|(mine, g)| *mine += weight * g);
+            mine.rr = mine.rr.zip(theirs.rr).map(|(mine, rr)| mine + weight * rr);
         }
         Ok(())
     }
@@ -325,7 +346,7 @@ impl TryFrom<Unchecked> for Model {
     fn try_from(Unchecked { dim, gamma, t, blocks }: Unchecked) -> Result<Self, Error> {
         let empty = Self::new(dim, blocks.len())?.with_gamma(gamma)?;
         let fits = |block: &Block| block.b.len() == dim && block.g.len() == triangle(dim);
-        let finite = |block: &Block| block.b.iter().chain(&block.g).all(|sum| sum.is_finite());
+        let finite = |block: &Block| block.b.iter().chain(&block.g).chain(&block.rr).all(|sum| sum.is_finite());
         if blocks.iter().all(|block| fits(block) && finite(block)) {
             Ok(Self { t, blocks, ..empty })
         } else {
@@ -335,7 +356,14 @@ impl TryFrom<Unchecked> for Model {
 }
 
 impl Block {
-    /// Adds rows in their order, each with this weight: G += w x x', b += w r x.
+    /// rr += w r^2 for every reward with its weight, in their order.
+    fn add_squares(&mut self, rewards: impl IntoIterator<Item = (f64, f64)>) {
+        if let Some(rr) = &mut self.rr {
+            rewards.into_iter().for_each(|(reward, weight)| *rr += weight * reward * reward);
+        }
+    }
+
+    /// Adds rows in their order, each with this weight: G += w x x', b += w r x, rr += w r^2.
     fn add(&mut self, rows: &[&Observation<'_>], weight: f64) {
         // Below this many multiplications threads cost more than they save.
         const PARALLEL: usize = 1 << 22;
@@ -344,6 +372,7 @@ impl Block {
             let scaled = weight * seen.reward;
             self.b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += scaled * x);
         }
+        self.add_squares(rows.iter().map(|seen| (seen.reward, weight)));
         let mut lines = Vec::with_capacity(d);
         let mut rest = self.g.as_mut_slice();
         for i in 0..d {

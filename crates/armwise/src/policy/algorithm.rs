@@ -1,81 +1,114 @@
 //! The algorithms by name: what every surface (command line, TOML, Python, HTTP) speaks.
 //!
-//! One flat table, `name` and the parameters side by side; a parameter left out is 1.
+//! In TOML and JSON an algorithm is one flat table, `name` and the parameters side by side; a parameter left out has its default. The
+//! list itself is in `policy/mod.rs`. A macro makes the modules, the enum and the table of descriptions from it: serde wants a name as a literal on
+//! each variant, which no function can give, and four hand-kept copies of the list would drift apart.
 
-use super::{ArmWiseTs, Bonus, C2ucb, CombLinTs, CombLinUcb, Context, Greedy, Pc2ucb, Policy, Random, RoundWiseTs};
+/// Makes all that follows from the list of algorithms: `"name" module::Type`, a line each.
+macro_rules! algorithms {
+    ($($name:literal $module:ident::$policy:ident),+ $(,)?) => {
+        $(mod $module;)+
+
+        /// The policies of the library.
+        pub(crate) mod library {
+            $(pub use super::$module::$policy;)+
+        }
+        use library::*;
+
+        /// An algorithm with its parameters.
+        ///
+        /// # Example
+        /// ```
+        /// use armwise::Algorithm;
+        /// let algorithm: Algorithm = serde_json::from_str(r#"{"name": "arm-wise-ts", "lambda": 1.0, "v": 0.1}"#)?;
+        /// assert_eq!(algorithm, Algorithm::new("arm-wise-ts", &[("v", 0.1)])?);
+        /// assert_eq!(algorithm.description().title, "Arm-wise TS");
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(tag = "name")]
+        #[non_exhaustive]
+        pub enum Algorithm {
+            $(
+                #[doc = concat!("`", $name, "`: see [`", stringify!($policy), "`].")]
+                #[serde(rename = $name)]
+                $policy($policy),
+            )+
+        }
+
+        impl Algorithm {
+            /// What each algorithm says about itself, in the paper's order.
+            pub const ALL: &'static [&'static Description] = &[$(&$policy::DESCRIPTION),+];
+
+            /// The names of all algorithms, in the paper's order.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// What the algorithm says about itself.
+            #[must_use]
+            pub fn description(&self) -> &'static Description {
+                match self {
+                    $(Self::$policy(_) => &$policy::DESCRIPTION,)+
+                }
+            }
+
+            fn policy(&self) -> &dyn Policy {
+                match self {
+                    $(Self::$policy(policy) => policy,)+
+                }
+            }
+        }
+
+        // The name that serde reads is the name that the algorithm gives itself.
+        $(const _: () = assert!(algorithm::same($policy::DESCRIPTION.name, $name), "two names for one algorithm");)+
+    };
+}
+
+use super::{Algorithm, Bonus, Context, Description, Policy};
 use crate::Error;
-use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// An algorithm with its parameters.
-///
-/// # Example
-/// ```
-/// use armwise::Algorithm;
-/// let algorithm: Algorithm = serde_json::from_str(r#"{"name": "arm-wise-ts", "lambda": 1.0, "v": 0.1}"#)?;
-/// assert_eq!(algorithm.name(), "arm-wise-ts");
-/// # Ok::<(), serde_json::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "name")]
-#[non_exhaustive]
-pub enum Algorithm {
-    /// The estimate alone.
-    #[serde(rename = "greedy")]
-    Greedy(Greedy),
-    /// Upper confidence bound of a Bayesian linear model.
-    #[serde(rename = "comblin-ucb")]
-    CombLinUcb(CombLinUcb),
-    /// Thompson sampling from a Bayesian linear model, one draw per round.
-    #[serde(rename = "comblin-ts")]
-    CombLinTs(CombLinTs),
-    /// Upper confidence bound.
-    #[serde(rename = "c2ucb")]
-    C2ucb(C2ucb),
-    /// Upper confidence bound with arm-wise randomization.
-    #[serde(rename = "pc2ucb")]
-    Pc2ucb(Pc2ucb),
-    /// Thompson sampling, one draw per round.
-    #[serde(rename = "round-wise-ts")]
-    RoundWiseTs(RoundWiseTs),
-    /// Thompson sampling, one draw per arm.
-    #[serde(rename = "arm-wise-ts")]
-    ArmWiseTs(ArmWiseTs),
-    /// Uniform choice.
-    #[serde(rename = "random")]
-    Random(Random),
+/// Whether two texts are equal; `==` cannot be used in a constant.
+pub(super) const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut place = 0;
+    while place < a.len() && place < b.len() && a[place] == b[place] {
+        place += 1;
+    }
+    a.len() == b.len() && place == a.len()
 }
 
 impl Algorithm {
-    /// The names of all algorithms, in the paper's order.
-    pub const NAMES: [&'static str; 8] =
-        ["greedy", "comblin-ucb", "comblin-ts", "c2ucb", "pc2ucb", "round-wise-ts", "arm-wise-ts", "random"];
+    /// The algorithm of that name with these parameters; those left out have their defaults.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAlgorithm`], [`Error::UnknownParameter`], [`Error::Parameter`] for a value outside its range.
+    pub fn new(name: &str, parameters: &[(&str, f64)]) -> Result<Self, Error> {
+        let description = Self::describe(name)?;
+        let mut table = Map::from_iter([("name".to_owned(), Value::from(name))]);
+        for &(name, value) in parameters {
+            let parameter = description.parameter(name)?;
+            parameter.range.check(parameter.name, value)?;
+            table.insert(name.to_owned(), value.into());
+        }
+        let algorithm: Self =
+            serde_json::from_value(table.into()).map_err(|error| Error::BadFormat(error.to_string()))?;
+        algorithm.validate()?;
+        Ok(algorithm)
+    }
+
+    /// What the algorithm of that name says about itself.
+    ///
+    /// # Errors
+    /// [`Error::UnknownAlgorithm`] that lists the names there are.
+    pub fn describe(name: &str) -> Result<&'static Description, Error> {
+        let unknown = || Error::UnknownAlgorithm { name: name.to_owned(), known: Self::NAMES };
+        Self::ALL.iter().copied().find(|description| description.name == name).ok_or_else(unknown)
+    }
 
     /// The algorithm's name on every surface.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Greedy(_) => "greedy",
-            Self::CombLinUcb(_) => "comblin-ucb",
-            Self::CombLinTs(_) => "comblin-ts",
-            Self::C2ucb(_) => "c2ucb",
-            Self::Pc2ucb(_) => "pc2ucb",
-            Self::RoundWiseTs(_) => "round-wise-ts",
-            Self::ArmWiseTs(_) => "arm-wise-ts",
-            Self::Random(_) => "random",
-        }
-    }
-
-    fn policy(&self) -> &dyn Policy {
-        match self {
-            Self::Greedy(policy) => policy,
-            Self::CombLinUcb(policy) => policy,
-            Self::CombLinTs(policy) => policy,
-            Self::C2ucb(policy) => policy,
-            Self::Pc2ucb(policy) => policy,
-            Self::RoundWiseTs(policy) => policy,
-            Self::ArmWiseTs(policy) => policy,
-            Self::Random(policy) => policy,
-        }
+        self.description().name
     }
 }
 

@@ -4,8 +4,10 @@
 //! deviation v_t width(i), and the draws of different arms are independent. So one normal per arm has exactly the
 //! law of the paper's d per arm.
 
-use super::{Bonus, Context, Draw, Policy, Schedule, Theory, one};
-use crate::{Error, error::positive, random::LARGEST};
+use super::{
+    Bonus, Context, Description, Draw, Parameter, Policy, Randomness, Schedule, Theory, description::LAMBDA, one,
+};
+use crate::{Error, random::LARGEST};
 use serde::{Deserialize, Serialize};
 
 /// Thompson sampling that draws one parameter per arm.
@@ -36,6 +38,20 @@ pub struct ArmWiseTs {
     pub v: Schedule,
 }
 
+impl ArmWiseTs {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "arm-wise-ts",
+        title: "Arm-wise TS",
+        class: "ArmWiseTS",
+        about: "Thompson sampling, one draw per arm",
+        formula: "theta_hat' x(i) + v_t z(i) width(i), z(i) ~ N(0, 1)",
+        randomness: Randomness::PerArm,
+        uses_width: true,
+        parameters: &[LAMBDA, Parameter::schedule("v", "v", true, true)],
+    };
+}
+
 impl Policy for ArmWiseTs {
     fn ridge(&self) -> f64 {
         self.lambda
@@ -47,7 +63,6 @@ impl Policy for ArmWiseTs {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda", self.lambda)?;
-        self.v.validate("v", true, true)
+        Self::DESCRIPTION.check(&[self.lambda.into(), self.v])
     }
 }

@@ -3,8 +3,8 @@
 //! It is deterministic, so equal features mean equal scores; in exact clusters the tie rule
 //! alone decides who is chosen.
 
-use super::{Bonus, Context, Draw, Policy, Schedule, one};
-use crate::{Error, error::positive};
+use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, Schedule, description::LAMBDA, one};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// The upper confidence bound of Qin, Chen and Zhu.
@@ -35,6 +35,20 @@ pub struct C2ucb {
     pub alpha: Schedule,
 }
 
+impl C2ucb {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "c2ucb",
+        title: "C²UCB",
+        class: "C2UCB",
+        about: "upper confidence bound",
+        formula: "theta_hat' x(i) + alpha_t width(i)",
+        randomness: Randomness::None,
+        uses_width: true,
+        parameters: &[LAMBDA, Parameter::schedule("alpha", "α", false, false)],
+    };
+}
+
 impl Policy for C2ucb {
     fn ridge(&self) -> f64 {
         self.lambda
@@ -46,7 +60,6 @@ impl Policy for C2ucb {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda", self.lambda)?;
-        self.alpha.validate("alpha", false, false)
+        Self::DESCRIPTION.check(&[self.lambda.into(), self.alpha])
     }
 }

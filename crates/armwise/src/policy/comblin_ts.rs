@@ -2,7 +2,11 @@
 //!
 //! It is round-wise Thompson sampling with v = sigma and ridge sigma^2 / lambda^2.
 
-use super::{Context, Policy, one};
+use super::{
+    Context, Description, Policy, Randomness,
+    description::{LAMBDA2, SIGMA2},
+    one,
+};
 use crate::{Error, error::positive};
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +39,20 @@ pub struct CombLinTs {
     pub sigma2: f64,
 }
 
+impl CombLinTs {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "comblin-ts",
+        title: "CombLinTS",
+        class: "CombLinTS",
+        about: "Thompson sampling, one draw per round",
+        formula: "theta_tilde' x(i), theta_tilde ~ N(theta_hat, sigma2 V^-1), ridge sigma2 / lambda2",
+        randomness: Randomness::PerRound,
+        uses_width: false,
+        parameters: &[LAMBDA2, SIGMA2],
+    };
+}
+
 impl Policy for CombLinTs {
     fn ridge(&self) -> f64 {
         self.sigma2 / self.lambda2
@@ -45,8 +63,7 @@ impl Policy for CombLinTs {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda2", self.lambda2)?;
-        positive("sigma2", self.sigma2)?;
+        Self::DESCRIPTION.check(&[self.lambda2.into(), self.sigma2.into()])?;
         positive("sigma2 / lambda2", self.ridge())
     }
 }

@@ -3,11 +3,12 @@
 //! Its Kalman filter with prior covariance lambda^2 I and noise sigma^2 has
 //! Sigma = sigma^2 V^-1 with ridge sigma^2 / lambda^2, so it is C2UCB with alpha = c sigma and that ridge.
 
-use super::{Bonus, Context, Draw, Policy, one};
-use crate::{
-    Error,
-    error::{non_negative, positive},
+use super::{
+    Bonus, Context, Description, Draw, Parameter, Policy, Randomness,
+    description::{LAMBDA2, SIGMA2},
+    one,
 };
+use crate::{Error, error::positive};
 use serde::{Deserialize, Serialize};
 
 /// The upper confidence bound of a Bayesian linear model.
@@ -42,6 +43,20 @@ pub struct CombLinUcb {
     pub c: f64,
 }
 
+impl CombLinUcb {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "comblin-ucb",
+        title: "CombLinUCB",
+        class: "CombLinUCB",
+        about: "upper confidence bound of a Bayesian model",
+        formula: "theta_hat' x(i) + c sigma width(i), ridge sigma2 / lambda2",
+        randomness: Randomness::None,
+        uses_width: true,
+        parameters: &[LAMBDA2, SIGMA2, Parameter::non_negative("c", "c")],
+    };
+}
+
 impl Policy for CombLinUcb {
     fn ridge(&self) -> f64 {
         self.sigma2 / self.lambda2
@@ -53,9 +68,7 @@ impl Policy for CombLinUcb {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda2", self.lambda2)?;
-        positive("sigma2", self.sigma2)?;
-        positive("sigma2 / lambda2", self.ridge())?;
-        non_negative("c", self.c)
+        Self::DESCRIPTION.check(&[self.lambda2.into(), self.sigma2.into(), self.c.into()])?;
+        positive("sigma2 / lambda2", self.ridge())
     }
 }

@@ -4,8 +4,8 @@
 //! setting that is round 1; with late rewards it goes on until the first ones are there, instead of sending
 //! everything to the smallest ids.
 
-use super::{Bonus, Context, Draw, Policy, one};
-use crate::{Error, error::positive};
+use super::{Bonus, Context, Description, Draw, Policy, Randomness, description::LAMBDA, one};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// Takes the arms that look best, without exploring on purpose.
@@ -34,6 +34,20 @@ pub struct Greedy {
     pub lambda: f64,
 }
 
+impl Greedy {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "greedy",
+        title: "Greedy",
+        class: "Greedy",
+        about: "the estimate alone; random in the first round",
+        formula: "theta_hat' x(i)",
+        randomness: Randomness::None,
+        uses_width: false,
+        parameters: &[LAMBDA],
+    };
+}
+
 impl Policy for Greedy {
     fn ridge(&self) -> f64 {
         self.lambda
@@ -44,6 +58,6 @@ impl Policy for Greedy {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda", self.lambda)
+        Self::DESCRIPTION.check(&[self.lambda.into()])
     }
 }

@@ -4,30 +4,28 @@
 //! where the randomness enters: in the direction (shared by all arms: round-wise) or in the bonus (own draw per
 //! arm: arm-wise).
 
+#[macro_use]
 mod algorithm;
-mod arm_wise_ts;
-mod c2ucb;
-mod comblin_ts;
-mod comblin_ucb;
-mod greedy;
-mod pc2ucb;
-mod random;
-mod round_wise_ts;
+mod description;
 mod schedule;
 
-pub use algorithm::Algorithm;
-pub use arm_wise_ts::ArmWiseTs;
-pub use c2ucb::C2ucb;
-pub use comblin_ts::CombLinTs;
-pub use comblin_ucb::CombLinUcb;
-pub use greedy::Greedy;
-pub use pc2ucb::Pc2ucb;
-pub use random::Random;
-pub use round_wise_ts::RoundWiseTs;
+pub use description::{Description, Kind, Parameter, Randomness, Range};
 pub use schedule::{Schedule, Theory};
 
 use crate::{Draws, Error, Posterior, Round, Stream};
 use std::fmt;
+
+// The library's algorithms: a file and a line each. Whatever lists algorithms shows them in this order.
+algorithms! {
+    "greedy" greedy::Greedy,
+    "comblin-ucb" comblin_ucb::CombLinUcb,
+    "comblin-ts" comblin_ts::CombLinTs,
+    "c2ucb" c2ucb::C2ucb,
+    "pc2ucb" pc2ucb::Pc2ucb,
+    "round-wise-ts" round_wise_ts::RoundWiseTs,
+    "arm-wise-ts" arm_wise_ts::ArmWiseTs,
+    "random" random::Random,
+}
 
 /// What a policy may look at when it prepares a round: the clock and a block's posterior.
 #[derive(Debug, Clone, Copy)]

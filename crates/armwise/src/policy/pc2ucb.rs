@@ -2,11 +2,8 @@
 //!
 //! With c = 0 it is C2UCB to the bit.
 
-use super::{Bonus, Context, Draw, Policy, Schedule, one};
-use crate::{
-    Error,
-    error::{non_negative, positive},
-};
+use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, Schedule, description::LAMBDA, one};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// C2UCB with arm-wise randomization.
@@ -40,6 +37,24 @@ pub struct Pc2ucb {
     pub c: f64,
 }
 
+impl Pc2ucb {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "pc2ucb",
+        title: "PC²UCB",
+        class: "PC2UCB",
+        about: "upper confidence bound, perturbed arm by arm",
+        formula: "theta_hat' x(i) + (1 + c U(i)) alpha_t width(i), U(i) ~ U[0, 1)",
+        randomness: Randomness::PerArm,
+        uses_width: true,
+        parameters: &[
+            LAMBDA,
+            Parameter::schedule("alpha", "α", false, false),
+            Parameter::non_negative("c", "c").untuned(),
+        ],
+    };
+}
+
 impl Policy for Pc2ucb {
     fn ridge(&self) -> f64 {
         self.lambda
@@ -51,8 +66,6 @@ impl Policy for Pc2ucb {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda", self.lambda)?;
-        non_negative("c", self.c)?;
-        self.alpha.validate("alpha", false, false)
+        Self::DESCRIPTION.check(&[self.lambda.into(), self.alpha, self.c.into()])
     }
 }

@@ -3,8 +3,8 @@
 //! The draw takes the place of the score, so any constraint works; it still learns, so its
 //! decisions carry a mean and a width.
 
-use super::{Bonus, Context, Draw, Policy, one};
-use crate::{Error, error::positive};
+use super::{Bonus, Context, Description, Draw, Policy, Randomness, description::LAMBDA, one};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// Ranks the arms by a uniform draw.
@@ -32,6 +32,20 @@ pub struct Random {
     pub lambda: f64,
 }
 
+impl Random {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "random",
+        title: "Random",
+        class: "Random",
+        about: "uniform choice, the floor under every comparison",
+        formula: "U(i), U(i) ~ U[0, 1)",
+        randomness: Randomness::PerArm,
+        uses_width: false,
+        parameters: &[LAMBDA.untuned()],
+    };
+}
+
 impl Policy for Random {
     fn ridge(&self) -> f64 {
         self.lambda
@@ -46,6 +60,6 @@ impl Policy for Random {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda", self.lambda)
+        Self::DESCRIPTION.check(&[self.lambda.into()])
     }
 }

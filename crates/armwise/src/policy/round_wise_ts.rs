@@ -2,8 +2,8 @@
 //!
 //! The randomness is in the direction, so arms that look the same still get the same score.
 
-use super::{Context, Policy, Schedule, Theory, one};
-use crate::{Error, error::positive};
+use super::{Context, Description, Parameter, Policy, Randomness, Schedule, Theory, description::LAMBDA, one};
+use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// Thompson sampling that draws one parameter per round.
@@ -34,6 +34,20 @@ pub struct RoundWiseTs {
     pub v: Schedule,
 }
 
+impl RoundWiseTs {
+    /// What it says about itself.
+    pub const DESCRIPTION: Description = Description {
+        name: "round-wise-ts",
+        title: "Round-wise TS",
+        class: "RoundWiseTS",
+        about: "Thompson sampling, one draw per round",
+        formula: "theta_tilde' x(i), theta_tilde ~ N(theta_hat, v_t^2 V^-1)",
+        randomness: Randomness::PerRound,
+        uses_width: false,
+        parameters: &[LAMBDA, Parameter::schedule("v", "v", true, false)],
+    };
+}
+
 impl Policy for RoundWiseTs {
     fn ridge(&self) -> f64 {
         self.lambda
@@ -45,7 +59,6 @@ impl Policy for RoundWiseTs {
     }
 
     fn validate(&self) -> Result<(), Error> {
-        positive("lambda", self.lambda)?;
-        self.v.validate("v", true, false)
+        Self::DESCRIPTION.check(&[self.lambda.into(), self.v])
     }
 }

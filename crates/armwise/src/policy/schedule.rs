@@ -65,29 +65,24 @@ impl Schedule {
             }
         }
     }
-
-    /// Refuses a negative constant or a theory without what `needs_rounds` and `needs_n` ask for.
-    pub(crate) fn validate(&self, name: &'static str, needs_rounds: bool, needs_n: bool) -> Result<(), Error> {
-        match self {
-            Self::Constant(value) => non_negative(name, *value),
-            Self::Theory(theory) => {
-                non_negative("r", theory.r)?;
-                non_negative("s", theory.s)?;
-                check("delta", theory.delta, theory.delta > 0.0 && theory.delta < 1.0, "above 0 and below 1")?;
-                check("k", theory.k as f64, theory.k > 0, "at least 1")?;
-                if needs_rounds {
-                    positive("rounds", theory.rounds.unwrap_or(0) as f64)?;
-                }
-                if needs_n {
-                    positive("n", theory.n.unwrap_or(0) as f64)?;
-                }
-                Ok(())
-            }
-        }
-    }
 }
 
 impl Theory {
+    /// Refuses numbers outside their ranges, and a theory without the rounds or the arms that its algorithm needs.
+    pub(crate) fn validate(&self, needs_rounds: bool, needs_n: bool) -> Result<(), Error> {
+        non_negative("r", self.r)?;
+        non_negative("s", self.s)?;
+        check("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "above 0 and below 1")?;
+        check("k", self.k as f64, self.k > 0, "at least 1")?;
+        if needs_rounds {
+            positive("rounds", self.rounds.unwrap_or(0) as f64)?;
+        }
+        if needs_n {
+            positive("n", self.n.unwrap_or(0) as f64)?;
+        }
+        Ok(())
+    }
+
     /// 4T.
     pub(crate) fn four_rounds(&self) -> f64 {
         4.0 * self.rounds.unwrap_or(1) as f64

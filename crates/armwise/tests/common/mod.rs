@@ -2,10 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(missing_docs, clippy::missing_panics_doc, reason = "test code")]
 
-use armwise::{
-    Algorithm, ArmWiseTs, Arms, C2ucb, CombLinTs, CombLinUcb, Constraint, Decision, Greedy, Learner, Pc2ucb, Policy,
-    Random, Round, RoundWiseTs, Stream,
-};
+use armwise::{Algorithm, Arms, Constraint, Decision, Description, Learner, Policy, Round, Stream};
 
 /// Draws of a test's own, apart from the library's streams.
 pub(crate) fn draws(seed: u64, t: u64) -> armwise::Draws {
@@ -39,18 +36,20 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Every algorithm that the library names, with parameters that matter.
 pub(crate) fn every_algorithm() -> Vec<Algorithm> {
-    let all = vec![
-        Algorithm::Greedy(Greedy { lambda: 0.7 }),
-        Algorithm::CombLinUcb(CombLinUcb { lambda2: 2.0, sigma2: 0.5, c: 1.3 }),
-        Algorithm::CombLinTs(CombLinTs { lambda2: 2.0, sigma2: 0.5 }),
-        Algorithm::C2ucb(C2ucb { lambda: 0.7, alpha: 0.9.into() }),
-        Algorithm::Pc2ucb(Pc2ucb { lambda: 0.7, alpha: 0.9.into(), c: 1.0 }),
-        Algorithm::RoundWiseTs(RoundWiseTs { lambda: 0.7, v: 0.9.into() }),
-        Algorithm::ArmWiseTs(ArmWiseTs { lambda: 0.7, v: 0.9.into() }),
-        Algorithm::Random(Random { lambda: 0.7 }),
-    ];
-    assert_eq!(all.iter().map(Algorithm::name).collect::<Vec<_>>(), Algorithm::NAMES);
-    all
+    let of = |description: &&Description| {
+        let value = |name: &str| match name {
+            "lambda" => Some(0.7),
+            "alpha" | "v" => Some(0.9),
+            "lambda2" => Some(2.0),
+            "sigma2" => Some(0.5),
+            "c" if description.name == "comblin-ucb" => Some(1.3),
+            _ => None,
+        };
+        let given =
+            description.parameters.iter().filter_map(|parameter| Some((parameter.name, value(parameter.name)?)));
+        Algorithm::new(description.name, &given.collect::<Vec<_>>()).expect("good parameters")
+    };
+    Algorithm::ALL.iter().map(of).collect()
 }
 
 /// A learner that has seen `rounds` rounds of 20 random arms per block, k = 5.

@@ -95,7 +95,7 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
          customer = {}          # the column with the customer's id\n\
          seed = {}                     # of all draws\n\
          # segment = \"region\"          # a column by which summaries are split\n\n\
-         [algorithm]                  # greedy, c2ucb, pc2ucb, round-wise-ts, arm-wise-ts, comblin-ucb, comblin-ts, random\n\
+         [algorithm]                  # {}\n\
          name = \"arm-wise-ts\"\n\
          lambda = 1.0\n\
          v = 0.1                      # how wide the draws are: a larger v explores more\n\n\
@@ -117,6 +117,7 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
          # max = 500",
         quoted(&config.customer),
         config.seed,
+        armwise::Algorithm::NAMES.join(", "),
         config.limits.per_customer,
     );
     for promotion in &config.promotion {

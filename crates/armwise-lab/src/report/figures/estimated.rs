@@ -179,7 +179,7 @@ fn caption(estimated: &Estimated) -> String {
             format_args!(
                 "<b>{}</b> ({}) {verb} {} of {} clusters. ",
                 escape(&title_of(&panel.algorithm)),
-                super::in_words(&panel.params),
+                super::in_words(&panel.algorithm, &panel.params),
                 touched(&counts),
                 counts.len()
             ),

@@ -12,6 +12,7 @@ mod touched;
 
 use crate::report::looks::{look, title_of};
 use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Params, Protocol, Results, Tuned};
+use armwise::Algorithm;
 use armwise_charts::{Anchor, ErrorMark, Ink, NARROW, Point, Scene, Series, Text, WIDE, compact, escape, number, wrap};
 
 /// A figure, ready for the page and for files.
@@ -177,35 +178,27 @@ pub(crate) fn trials(count: usize) -> String {
     format!("{} trial{}", number(count as f64, 0), if count == 1 { "" } else { "s" })
 }
 
-/// A parameter as the paper writes it, and its place among others.
-pub(crate) fn symbol(name: &str) -> (usize, &str) {
-    match name {
-        "lambda" => (0, "λ"),
-        "lambda2" => (1, "λ²"),
-        "sigma2" => (2, "σ²"),
-        "alpha" => (3, "α"),
-        "v" => (4, "v"),
-        other => (5, other),
-    }
+/// A parameter of an algorithm as the paper writes it.
+pub(crate) fn symbol<'n>(algorithm: &str, name: &'n str) -> &'n str {
+    let parameter = Algorithm::describe(algorithm).and_then(|description| description.parameter(name));
+    parameter.map_or(name, |parameter| parameter.symbol)
 }
 
-/// Parameters in the paper's order.
-pub(crate) fn in_order(params: &Params) -> Vec<(&str, f64)> {
-    let mut list: Vec<(usize, &str, f64)> = params
-        .iter()
-        .map(|(name, &value)| {
-            let (place, symbol) = symbol(name);
-            (place, symbol, value)
-        })
-        .collect();
-    list.sort_by_key(|&(place, ..)| place);
-    list.into_iter().map(|(_, symbol, value)| (symbol, value)).collect()
+/// Parameters in the order of the algorithm's own, those that it does not have at the end.
+pub(crate) fn in_order<'p>(algorithm: &str, params: &'p Params) -> Vec<(&'p str, f64)> {
+    let own = Algorithm::describe(algorithm).map_or(&[][..], |description| description.parameters);
+    let place = |name: &str| own.iter().position(|parameter| parameter.name == name).unwrap_or(own.len());
+    let mut list: Vec<(&str, f64)> = params.iter().map(|(name, &value)| (name.as_str(), value)).collect();
+    list.sort_by_key(|(name, _)| place(name));
+    list.into_iter().map(|(name, value)| (symbol(algorithm, name), value)).collect()
 }
 
 /// `λ = 1, α = 0.1`, as markup.
-fn in_words(params: &Params) -> String {
-    let list: Vec<String> =
-        in_order(params).into_iter().map(|(symbol, value)| format!("{symbol} = {}", compact(value))).collect();
+fn in_words(algorithm: &str, params: &Params) -> String {
+    let list: Vec<String> = in_order(algorithm, params)
+        .into_iter()
+        .map(|(symbol, value)| format!("{symbol} = {}", compact(value)))
+        .collect();
     escape(&list.join(", "))
 }
 

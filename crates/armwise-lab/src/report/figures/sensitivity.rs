@@ -60,7 +60,7 @@ fn heat_of(map: &HeatMap, range: (f64, f64)) -> Heat {
     Heat {
         title: title_of(&map.algorithm),
         row_title: "λ".to_owned(),
-        column_title: symbol(&map.parameter).1.to_owned(),
+        column_title: symbol(&map.algorithm, &map.parameter).to_owned(),
         rows: map.lambda.iter().map(|&value| compact(value)).collect(),
         columns: map.values.iter().map(|&value| compact(value)).collect(),
         cells: map.reward.iter().map(|row| row.iter().map(|&value| (value, number(value, 0))).collect()).collect(),
@@ -122,7 +122,7 @@ fn best(map: &HeatMap) -> Option<String> {
         title_of(&map.algorithm),
         number(top, 0),
         compact(map.lambda[row]),
-        symbol(&map.parameter).1,
+        symbol(&map.algorithm, &map.parameter),
         compact(map.values[column]),
         map.lambda.len() * map.values.len(),
         percent(0.05, 0)

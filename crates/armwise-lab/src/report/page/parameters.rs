@@ -6,7 +6,7 @@
 
 use crate::report::figures::{in_order, tuned, under};
 use crate::report::looks::{is_arm_wise, look, title_of};
-use crate::results::{Comparison, Params, Protocol, Results};
+use crate::results::{Comparison, Protocol, Results, Tuned};
 use armwise_charts::{Cell, Table, compact, escape};
 
 /// An algorithm's name with a piece of its line.
@@ -69,10 +69,10 @@ fn table(caption: &str, columns: &[(String, &Comparison)], grid: &[f64]) -> Stri
     head.extend(columns.iter().map(|(label, _)| Cell::text(label)));
     head.push(Cell::number("Settings tried"));
     let rows = first.algorithms.iter().filter(|one| !one.params.is_empty()).map(|one| {
-        let names: Vec<&str> = in_order(&one.params).into_iter().map(|(symbol, _)| symbol).collect();
+        let names: Vec<&str> = in_order(&one.algorithm, &one.params).into_iter().map(|(symbol, _)| symbol).collect();
         let mut row = vec![Cell::html(swatch(&one.algorithm)), Cell::text(&names.join(", "))];
         row.extend(columns.iter().map(|(_, comparison)| {
-            let values = tuned(comparison, &one.algorithm).map(|tuned| values(&tuned.params, grid));
+            let values = tuned(comparison, &one.algorithm).map(|tuned| values(tuned, grid));
             Cell::text(&values.unwrap_or_else(|| "–".to_owned())).class("p")
         }));
         row.push(Cell::number(&one.settings.to_string()));
@@ -82,21 +82,30 @@ fn table(caption: &str, columns: &[(String, &Comparison)], grid: &[f64]) -> Stri
 }
 
 /// `1, 0.1*`: the values in the order of their names, those at an end of the grid with an asterisk.
-fn values(params: &Params, grid: &[f64]) -> String {
+fn values(tuned: &Tuned, grid: &[f64]) -> String {
     let low = grid.iter().copied().fold(f64::INFINITY, f64::min);
     let high = grid.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let at_end = |value: f64| value <= low * (1.0 + 1e-9) || value >= high * (1.0 - 1e-9);
     let one = |(_, value): (&str, f64)| format!("{}{}", compact(value), if at_end(value) { "*" } else { "" });
-    in_order(params).into_iter().map(one).collect::<Vec<_>>().join(", ")
+    in_order(&tuned.algorithm, &tuned.params).into_iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Mean;
 
     #[test]
     fn a_value_at_an_end_of_the_grid_is_marked() {
-        let params: Params = [("lambda".to_owned(), 1.0), ("alpha".to_owned(), 0.01)].into();
-        assert_eq!(values(&params, &[0.01, 1.0, 100.0]), "1, 0.01*");
+        let none = Mean { mean: 0.0, se: None, margin: None };
+        let tuned = Tuned {
+            algorithm: "c2ucb".to_owned(),
+            params: [("lambda".to_owned(), 1.0), ("alpha".to_owned(), 0.01)].into(),
+            settings: 25,
+            trials: 1,
+            cumulative_reward: none,
+            regret: none,
+        };
+        assert_eq!(values(&tuned, &[0.01, 1.0, 100.0]), "1, 0.01*");
     }
 }

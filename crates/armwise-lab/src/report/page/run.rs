@@ -2,6 +2,8 @@
 //!
 //! The command is made from the results, so it is the one that gives these numbers.
 
+use armwise::Algorithm;
+
 use crate::report::figures::{data_label, trials};
 use crate::report::looks::is_arm_wise;
 use crate::results::{Clustered, Comparison, Promotions, Protocol, Results, Scale};
@@ -150,28 +152,21 @@ fn data_facts(case: &Promotions) -> String {
 
 /// The algorithms: the paper's names beside the names on the command line, in the look they have in figures.
 fn names(results: &Results) -> String {
-    let what = [
-        ("greedy", "the estimate alone; random in the first round"),
-        ("comblin-ucb", "upper confidence bound of a Bayesian model"),
-        ("comblin-ts", "Thompson sampling, one draw per round"),
-        ("c2ucb", "upper confidence bound"),
-        ("pc2ucb", "upper confidence bound, perturbed arm by arm"),
-        ("round-wise-ts", "Thompson sampling, one draw per round"),
-        ("arm-wise-ts", "Thompson sampling, one draw per arm"),
-    ];
     if results.clustered.is_none() && results.promotions.is_none() {
         return "<p class=\"absent\">This run has no results.</p>\n".to_owned();
     }
-    let rows = what.into_iter().map(|(name, how)| {
+    let tuned = Algorithm::ALL.iter().filter(|description| description.tuned().next().is_some());
+    let rows = tuned.map(|description| {
+        let name = description.name;
         vec![
             Cell::html(super::parameters::swatch(name)),
             Cell::html(format!("<code>{name}</code>")),
             Cell::text(if is_arm_wise(name) { "arm-wise" } else { "existing" }),
-            Cell::text(how),
+            Cell::text(description.about),
         ]
     });
     let head = ["Algorithm", "Name in armwise", "Kind", "Exploration"];
-    let caption = "The seven algorithms, as they look in every figure: the two arm-wise ones solid, filled and bold.";
+    let caption = "The algorithms, as they look in every figure: the arm-wise ones solid, filled and bold.";
     Table { caption: caption.to_owned(), head: head.map(Cell::text).into(), rows: rows.collect() }.html("plain")
 }
 

@@ -3,12 +3,11 @@
 //! The largest of the seven in a row is bold, as in the paper, and random choice and the oracle
 //! stand at the end as the scale of what can be earned. Ratios come with their intervals in a table of their own.
 
+use crate::grid::SEVEN;
 use crate::report::figures::{data_label, margin_of, trials, tuned, under};
 use crate::report::looks::{is_arm_wise, title_of};
 use crate::results::{Comparison, Data, Interval, Promotions, Protocol, Results, Table as Reading};
 use armwise_charts::{Cell, Table, escape, number, write};
-
-const SEVEN: [&str; 7] = ["greedy", "comblin-ucb", "comblin-ts", "c2ucb", "pc2ucb", "round-wise-ts", "arm-wise-ts"];
 
 /// Table I and its ratios; a line that says so where the run has none.
 pub(super) fn html(results: &Results) -> String {

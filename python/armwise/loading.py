@@ -1,0 +1,45 @@
+"""Policies from files."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from . import _armwise
+from .policies import ALGORITHMS
+from .policy import Policy, Theory
+
+
+def _from_spec(text: str) -> Policy:
+    spec: dict[str, Any] = json.loads(text)
+    name = spec.pop("name")
+    if name == "own":
+        raise ValueError("the file holds a policy of your own; make it and call its restore(path)")
+    if name not in ALGORITHMS:
+        raise ValueError(f"algorithm {name!r} is unknown; it must be one of {', '.join(ALGORITHMS)}")
+    params = {
+        "lam" if key == "lambda" else key: Theory(**value) if isinstance(value, dict) else value
+        for key, value in spec.items()
+    }
+    return ALGORITHMS[name](**params)
+
+
+def load(path: str | os.PathLike[str]) -> Policy:
+    """The policy that `save` wrote, or that Rust did: it chooses the same to the bit.
+
+    A file written by Rust has no seed and no round to go on with; then the seed is 0 and the round is the one after
+    the newest that was learned from. Set `seed` and `t_` where that is not what you want.
+
+    >>> import armwise as aw, tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "p.json")
+    >>> aw.C2UCB(alpha=0.5).partial_fit([[1.0]], [1.0]).save(path)
+    >>> aw.load(path).theta_
+    array([0.5])
+    """
+    with open(path, encoding="utf-8") as file:
+        learner, next_ = _armwise.Learner.from_json(file.read())
+    policy = _from_spec(learner.policy)
+    policy.ties = learner.ties
+    policy._adopt(learner, next_)
+    return policy
