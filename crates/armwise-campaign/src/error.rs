@@ -2,6 +2,7 @@
 //!
 //! An error is raised before anything is committed, so after one the file is what it was.
 
+use crate::core::Refusal;
 use std::path::{Path, PathBuf};
 
 /// What went wrong, where, and what to do about it.
@@ -64,6 +65,35 @@ pub enum Error {
     /// The request contradicts what the campaign already holds.
     #[error("{0}")]
     Conflict(String),
+    /// The campaign refuses the command.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// Something was appended to the journal since the command was made.
+    #[error("{}: it has gone on to entry {found} since the command was made after entry {expected}; try again", path.display())]
+    HeadMoved {
+        /// The journal.
+        path: PathBuf,
+        /// The entry that the command was made after.
+        expected: u64,
+        /// The last entry.
+        found: u64,
+    },
+    /// An entry of the journal has the same key already.
+    #[error("{}: an entry has the key {key:?} already", path.display())]
+    KeyUsed {
+        /// The journal.
+        path: PathBuf,
+        /// The key.
+        key: String,
+    },
+    /// The campaign's file has an older schema.
+    #[error("{}: it has schema version {version}; migrate it first", path.display())]
+    OldSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema's version.
+        version: u32,
+    },
     /// Another process is writing to the campaign.
     #[error("{} is locked by {holder}; try again when it is done", path.display())]
     Locked {
@@ -93,6 +123,12 @@ pub enum Error {
     Library(#[from] armwise::Error),
 }
 
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
 impl Error {
     /// The exit code of a command that ends with this error.
     #[must_use]
@@ -102,10 +138,11 @@ impl Error {
             | Self::Table { .. }
             | Self::DuplicateCustomer { .. }
             | Self::Config { .. }
-            | Self::Usage(_) => 2,
+            | Self::Usage(_)
+            | Self::Refused(Refusal::BadRound(_)) => 2,
             Self::NotFound { .. } => 4,
-            Self::Conflict(_) => 5,
-            Self::Storage { .. } | Self::Damaged { .. } => 6,
+            Self::Conflict(_) | Self::Refused(_) | Self::HeadMoved { .. } | Self::KeyUsed { .. } => 5,
+            Self::Storage { .. } | Self::Damaged { .. } | Self::OldSchema { .. } => 6,
             Self::Locked { .. } => 75,
             Self::Library(_) => 1,
         }

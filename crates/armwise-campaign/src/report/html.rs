@@ -63,7 +63,7 @@ fn rounds(page: &mut String, report: &Report) {
             value: line.so_far,
             half_width: line.tally.half_width.filter(|_| line.closed),
             mark: None,
-            hatched: !line.closed,
+            hatched: !line.closed && !line.revoked,
         })
         .collect();
     let _ = write!(
@@ -77,9 +77,13 @@ fn rounds(page: &mut String, report: &Report) {
             page,
             "<tr><td>{}{}{}<td>{}<td>{:.1} %",
             line.round,
-            if line.closed { "" } else { " (open)" },
+            match (line.revoked, line.closed) {
+                (true, _) => " (revoked)",
+                (false, true) => "",
+                (false, false) => " (open)",
+            },
             counts(&line.tally),
-            if line.closed {
+            if line.closed || line.revoked {
                 interval(line.tally.mean, line.tally.half_width)
             } else {
                 format!("{} so far", number(line.so_far))
