@@ -3,8 +3,9 @@
 //! ```text
 //! campaign_growth [FOLDER] [ROUNDS]
 //! ```
-//! Every choose, learn and status opens the file anew, as a command does. The table shows the median over the 25 rounds
-//! that end with the round named, and the last line how many times the time of round 100 the last round takes.
+//! First the campaign is played, and its file is copied after 25, 100, 300, 600 and 1,000 rounds. Then each copy goes on by a
+//! few rounds, the copies in turns, so that whatever else the machine does meets all of them alike. Every choose, learn and
+//! status opens the file anew, as a command does. The table shows medians, and how many times those of round 100 they are.
 
 #![allow(clippy::print_stdout, reason = "an example prints what it measured")]
 
@@ -26,7 +27,8 @@ use std::{
 };
 
 const SHOWN: [usize; 5] = [25, 100, 300, 600, 1000];
-const OVER: usize = 25;
+/// How many rounds each copy goes on.
+const TURNS: usize = 15;
 const RULES: &str = "customer = \"customer\"\n[limits]\nrest = 2\nhold_out = 0.05\n\
     [[promotion]]\nname = \"mail\"\nquota = 70\n[[promotion]]\nname = \"call\"\nquota = 30\n";
 
@@ -47,19 +49,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(&customers, text)?;
     drop(init(&path, &Table::open(&customers, None)?, Config::parse(RULES, Path::new("rules"))?)?);
 
-    let mut times: Vec<[f64; 3]> = Vec::new();
-    println!("{:>6} {:>12} {:>12} {:>12}", "round", "choose", "learn", "status");
+    let shown: Vec<usize> = SHOWN.into_iter().filter(|&round| round <= rounds).collect();
+    let copy = |round: usize| folder.join(format!("growth-{round}.armwise"));
     for round in 1..=rounds {
-        times.push(play(&path, &customers, &folder, round)?);
-        if SHOWN.contains(&round) || round == rounds {
-            let [choose, learn, status] = medians(&times).map(|seconds| format!("{:.2} ms", 1e3 * seconds));
-            println!("{round:>6} {choose:>12} {learn:>12} {status:>12}");
+        play(&path, &customers, &folder, round)?;
+        if shown.contains(&round) {
+            fs::copy(&path, copy(round))?;
         }
     }
-    if rounds > 100 {
-        let (before, after) = (medians(&times[..100]), medians(&times));
-        let ratio = |of: usize| after[of] / before[of];
-        println!("{:>6} {:>12.2} {:>12.2} {:>12.2}", "ratio", ratio(0), ratio(1), ratio(2));
+    let mut times: Vec<Vec<[f64; 3]>> = vec![Vec::new(); shown.len()];
+    for turn in 1..=TURNS {
+        for (&round, times) in shown.iter().zip(&mut times) {
+            times.push(play(&copy(round), &customers, &folder, round + turn)?);
+        }
+    }
+    let medians: Vec<[f64; 3]> = times.iter().map(|times| medians(times)).collect();
+    let base = shown.iter().position(|&round| round == 100).unwrap_or(0);
+    println!("{:>6} {:>18} {:>18} {:>18}", "round", "choose", "learn", "status");
+    for (round, own) in shown.iter().zip(&medians) {
+        let cell = |of: usize| format!("{:.2} ms ({:.2} x)", 1e3 * own[of], own[of] / medians[base][of]);
+        println!("{round:>6} {:>18} {:>18} {:>18}", cell(0), cell(1), cell(2));
     }
     let start = Instant::now();
     let verified = verify(&path)?;
@@ -102,11 +111,9 @@ fn play(path: &Path, customers: &Path, folder: &Path, round: usize) -> Result<[f
     Ok([chosen, learned, told])
 }
 
-/// The medians over the last rounds.
 fn medians(times: &[[f64; 3]]) -> [f64; 3] {
-    let last = &times[times.len().saturating_sub(OVER)..];
     [0, 1, 2].map(|of| {
-        let mut values: Vec<f64> = last.iter().map(|times| times[of]).collect();
+        let mut values: Vec<f64> = times.iter().map(|times| times[of]).collect();
         values.sort_by(f64::total_cmp);
         values[values.len() / 2]
     })

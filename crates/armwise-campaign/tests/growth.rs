@@ -108,7 +108,7 @@ fn rounds<J: Journal + 'static>(folder: &Folder, journal: &dyn Fn() -> J, count:
     drop(Campaign::begin(Box::new(journal()), Setup::new(config, recipe)).unwrap());
     (1..=count)
         .map(|round| {
-            let (_, opened) = counted(journal(), |_| ());
+            let opened = counted(journal(), |_| ()).1;
             let (_, chosen) = counted(journal(), |campaign| {
                 let choice = choose(campaign, &table, ChooseOptions::default(), &|_| ()).unwrap();
                 choice.commit(campaign, None).unwrap()
