@@ -8,12 +8,11 @@
 use armwise_campaign::{
     Campaign, Error,
     config::Config,
-    file::{EventKind, model_hash, verify},
+    core::{Feedback, Head, Sha, close, learn, model_hash, results, status},
     init,
-    learn::{LearnOptions, close, learn},
-    look::{results, status},
     report::report,
     round::{ChooseOptions, choose},
+    store::sqlite::verify,
     table::Table,
 };
 use libfuzzer_sys::fuzz_target;
@@ -35,8 +34,8 @@ struct Good {
 /// Everything that a campaign says.
 #[derive(Debug, PartialEq)]
 struct Said {
-    head: String,
-    model: String,
+    head: Head,
+    model: Sha,
     results: armwise_campaign::table::Sheet,
 }
 
@@ -44,7 +43,7 @@ fn said(path: &Path) -> Result<Said, Error> {
     let campaign = Campaign::read(path)?;
     status(&campaign)?;
     report(&campaign)?;
-    let (head, model) = (campaign.head().to_owned(), model_hash(&campaign.model()?));
+    let (head, model) = (campaign.head(), model_hash(&campaign.model()?));
     Ok(Said { head, model, results: results(&campaign, None)? })
 }
 
@@ -67,7 +66,7 @@ fn make() -> Result<Good, Error> {
         let choice = choose(&campaign, &Table::open(&table, None)?, ChooseOptions::default(), &|_| ())?;
         choice.commit(&mut campaign, None)?;
         fs::write(&answers, format!("decision,reward\nr{round}-1,1\nr{round}-4,0.5\n")).expect("written");
-        learn(&mut campaign, &Table::open(&answers, None)?, EventKind::Learn, LearnOptions::default())?;
+        learn(&mut campaign, &Table::open(&answers, None)?, Feedback::Rewards, None)?;
     }
     close(&mut campaign, 1)?;
     drop(campaign);

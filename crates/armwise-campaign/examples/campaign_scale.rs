@@ -14,9 +14,8 @@ use armwise::{Algorithm, ArmWiseTs, Arms, Learner, Model, Observation, Round, St
 use armwise_campaign::{
     Campaign, Source,
     config::Config,
-    file::EventKind,
+    core::{Feedback, learn},
     init,
-    learn::{LearnOptions, learn},
     round::{ChooseOptions, choose},
     table::{BATCH, Cell, Sheet, Table},
 };
@@ -115,7 +114,7 @@ fn begin(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     choice.commit(&mut campaign, None)?;
     let answered = path.with_extension("answers.parquet");
     answers.write(&answered)?.publish()?;
-    learn(&mut campaign, &Table::open(&answered, None)?, EventKind::Learn, LearnOptions::default())?;
+    learn(&mut campaign, &Table::open(&answered, None)?, Feedback::Rewards, None)?;
     Ok(())
 }
 

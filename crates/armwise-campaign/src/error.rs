@@ -4,6 +4,7 @@
 //! the text of its cause, so a door prints the error alone; `source()` is for programs that ask what lies behind it.
 //! No text here names a flag or a command: each door adds its own.
 
+use crate::core::Refusal;
 use std::path::{Path, PathBuf};
 
 /// The error of another library that lies behind one of ours.
@@ -96,22 +97,40 @@ pub enum Error {
     /// A request that makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// The request contradicts what the campaign already holds.
-    #[error("{0}")]
-    Conflict(String),
     /// A new campaign would overwrite a file.
     #[error("{} exists already; choose another name", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// A round is not after the last one.
-    #[error("round {round} cannot be chosen: the last round is {last}, and rounds are chosen in order")]
-    PastRound {
-        /// The round that was asked for.
-        round: u64,
-        /// The last round that was chosen.
-        last: u64,
+    /// The campaign refuses the command.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// Something was appended to the journal since the command was made.
+    #[error("{}: it has gone on to entry {found} since the command was made after entry {expected}; try again", path.display())]
+    HeadMoved {
+        /// The journal.
+        path: PathBuf,
+        /// The entry that the command was made after.
+        expected: u64,
+        /// The last entry.
+        found: u64,
+    },
+    /// An entry of the journal has the same key already.
+    #[error("{}: an entry has the key {key:?} already", path.display())]
+    KeyUsed {
+        /// The journal.
+        path: PathBuf,
+        /// The key.
+        key: String,
+    },
+    /// The campaign's file has an older schema.
+    #[error("{}: it has schema version {version}; migrate it first", path.display())]
+    OldSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema's version.
+        version: u32,
     },
     /// Another process is writing to the campaign.
     #[error("{} is locked by {holder}; try again when it is done", path.display())]
@@ -146,6 +165,12 @@ pub enum Error {
     /// The library refused.
     #[error(transparent)]
     Library(#[from] armwise::Error),
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 impl Error {

@@ -3,7 +3,7 @@
 use crate::{
     Campaign, Error,
     config::{Config, LeftOut, guess},
-    file::Setup,
+    core::Setup,
     input::Source,
     recipe::{Recipe, fit},
 };
@@ -81,7 +81,7 @@ pub fn init_from(
         left_out,
         recipe: recipe.clone(),
     };
-    Ok((Campaign::create(path, Setup { config, recipe, start })?, begun))
+    Ok((Campaign::create(path, Setup { start, ..Setup::new(config, recipe) })?, begun))
 }
 
 /// The model of a saved learner, if it fits.

@@ -10,8 +10,7 @@ mod common;
 use armwise::{Model, Observation};
 use armwise_campaign::{
     Campaign,
-    file::{DecisionId, EventKind, model_hash},
-    learn::close,
+    core::{DecisionId, Feedback, close, model_hash, revoke},
 };
 use common::{Folder, TWO, begin, choose_round, customers, learn_text};
 use proptest::prelude::*;
@@ -20,22 +19,24 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone)]
 enum Action {
     Choose,
-    /// Rows (which decision, which reward), the table's kind.
-    Table(EventKind, Vec<(usize, u8)>),
+    /// Rows (which decision, which reward), and what the table is about.
+    Table(Feedback, Vec<(usize, u8)>),
     /// An earlier table once more.
     Again(usize),
     Close(usize),
+    Revoke(usize),
 }
 
 fn action() -> impl Strategy<Value = Action> {
     let rows = || prop::collection::vec((any::<usize>(), 0_u8..3), 1..12);
     prop_oneof![
         2 => Just(Action::Choose),
-        5 => rows().prop_map(|rows| Action::Table(EventKind::Learn, rows)),
-        2 => rows().prop_map(|rows| Action::Table(EventKind::Correct, rows)),
-        2 => rows().prop_map(|rows| Action::Table(EventKind::Undelivered, rows)),
+        5 => rows().prop_map(|rows| Action::Table(Feedback::Rewards, rows)),
+        2 => rows().prop_map(|rows| Action::Table(Feedback::Corrections, rows)),
+        2 => rows().prop_map(|rows| Action::Table(Feedback::Undelivered, rows)),
         3 => any::<usize>().prop_map(Action::Again),
         1 => any::<usize>().prop_map(Action::Close),
+        1 => any::<usize>().prop_map(Action::Revoke),
     ]
 }
 
@@ -44,31 +45,34 @@ fn action() -> impl Strategy<Value = Action> {
 struct Reference {
     known: BTreeMap<DecisionId, Option<f64>>,
     closed: BTreeSet<u64>,
+    revoked: BTreeSet<u64>,
 }
 
 impl Reference {
-    fn take(&mut self, kind: EventKind, rows: &[(DecisionId, f64)]) {
+    fn take(&mut self, kind: Feedback, rows: &[(DecisionId, f64)]) {
         // Of a decision about which a table contradicts itself, nothing is believed.
         let contradicted = |id: DecisionId, reward: f64| {
-            kind != EventKind::Undelivered
+            kind != Feedback::Undelivered
                 && rows.iter().any(|&(other, r)| other == id && r.to_bits() != reward.to_bits())
         };
-        for &(id, reward) in rows.iter().filter(|&&(id, reward)| !contradicted(id, reward)) {
+        let believed =
+            |&&(id, reward): &&(DecisionId, f64)| !contradicted(id, reward) && !self.revoked.contains(&id.round);
+        for &(id, reward) in rows.iter().filter(believed).collect::<Vec<_>>() {
             let known = self.known.contains_key(&id);
             let change = match kind {
-                EventKind::Learn => !known && !self.closed.contains(&id.round),
-                EventKind::Correct => known || self.closed.contains(&id.round),
+                Feedback::Rewards => !known && !self.closed.contains(&id.round),
+                Feedback::Corrections => known || self.closed.contains(&id.round),
                 _ => !known,
             };
             if change {
-                self.known.insert(id, if kind == EventKind::Undelivered { None } else { Some(reward) });
+                self.known.insert(id, if kind == Feedback::Undelivered { None } else { Some(reward) });
             }
         }
     }
 
     fn model(&self, campaign: &Campaign) -> Model {
         let mut model = Model::new(campaign.recipe().dim(), 2).unwrap();
-        for &round in campaign.rounds().keys() {
+        for &round in campaign.rounds().keys().filter(|round| !self.revoked.contains(round)) {
             let mut sums = Model::new(campaign.recipe().dim(), 2).unwrap();
             for sent in campaign.sent(round).unwrap() {
                 let silence = self.closed.contains(&round).then_some(0.0);
@@ -93,10 +97,10 @@ proptest! {
         let table = folder.write("customers.csv", customers(60));
         let mut campaign = begin(&folder, &table, TWO).unwrap();
         let mut reference = Reference::default();
-        let mut tables: Vec<(EventKind, Vec<(DecisionId, f64)>)> = Vec::new();
+        let mut tables: Vec<(Feedback, Vec<(DecisionId, f64)>)> = Vec::new();
         choose_round(&mut campaign, &table).unwrap();
         for action in actions {
-            let rounds: Vec<u64> = campaign.rounds().into_keys().collect();
+            let rounds: Vec<u64> = campaign.rounds().keys().copied().collect();
             let now = match action {
                 Action::Choose => {
                     if rounds.len() < 4 {
@@ -106,8 +110,19 @@ proptest! {
                 }
                 Action::Close(which) => {
                     let round = rounds[which % rounds.len()];
-                    close(&mut campaign, round).unwrap();
-                    reference.closed.insert(round);
+                    let closed = close(&mut campaign, round);
+                    prop_assert_eq!(closed.is_err(), reference.revoked.contains(&round), "only a revoked round stays");
+                    if closed.is_ok() {
+                        reference.closed.insert(round);
+                    }
+                    continue;
+                }
+                Action::Revoke(which) => {
+                    let round = rounds[which % rounds.len()];
+                    let already = !reference.revoked.insert(round);
+                    let revoked = revoke(&mut campaign, round).unwrap();
+                    prop_assert_eq!(revoked.already, already);
+                    prop_assert_eq!(revoked.model, model_hash(&reference.model(&campaign)));
                     continue;
                 }
                 Action::Again(which) if tables.is_empty() => { let _ = which; continue }
@@ -134,9 +149,9 @@ proptest! {
         let expected = model_hash(&reference.model(&campaign));
         let path = campaign.path().to_owned();
         drop(campaign);
-        // The same from the file, through snapshots and without them.
+        // The same from the file, through stored sums and without them.
         let campaign = Campaign::read(&path).unwrap();
-        prop_assert_eq!(model_hash(&campaign.model().unwrap()), expected.clone());
+        prop_assert_eq!(model_hash(&campaign.model().unwrap()), expected);
         prop_assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), expected);
         prop_assert!(campaign.verify().good);
     }
@@ -160,7 +175,7 @@ fn order_and_splitting_leave_no_trace_in_the_model() {
         let size = [17, 1, 4][order];
         for part in rows.chunks(size) {
             let text = format!("decision,reward\n{}", part.concat());
-            assert_eq!(learn_text(&mut campaign, &folder, EventKind::Learn, &text).unwrap().0.rejected, 0);
+            assert_eq!(learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap().0.rejected, 0);
         }
         hashes.insert(model_hash(&campaign.model().unwrap()));
         std::fs::remove_file(campaign.path()).unwrap();
@@ -179,23 +194,23 @@ fn a_customer_who_was_sent_the_same_twice_is_not_guessed() {
         "customer,promotion,reward\n{},{},1\nC9999,mail,1\n{},sms,1\n",
         first.customer, first.promotion, first.customer
     );
-    let (learned, _) = learn_text(&mut campaign, &folder, EventKind::Learn, &text).unwrap();
+    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
     assert_eq!((learned.applied, learned.rejected, learned.reasons["unknown"]), (1, 2, 2));
     // All 17 customers are in every round, so a later round makes some pairs ambiguous.
     for _ in 0..4 {
         choose_round(&mut campaign, &table).unwrap();
     }
-    let again = campaign.rounds().into_keys().skip(1).flat_map(|round| campaign.sent(round).unwrap());
+    let again = campaign.rounds().keys().skip(1).flat_map(|&round| campaign.sent(round).unwrap());
     assert!(again.into_iter().any(|sent| (&sent.customer, &sent.promotion) == (&first.customer, &first.promotion)));
     let hash = model_hash(&campaign.model().unwrap());
     // The same table once more is a no-op; a new one that says the same is put aside; with the round it is known.
-    let (learned, _) = learn_text(&mut campaign, &folder, EventKind::Learn, &text).unwrap();
+    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
     assert_eq!((learned.applied, learned.repeated), (0, 1));
     let text = format!("customer,promotion,reward\n{},{},1\n", first.customer, first.promotion);
-    let (learned, _) = learn_text(&mut campaign, &folder, EventKind::Learn, &text).unwrap();
+    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
     assert_eq!((learned.applied, learned.reasons.get("ambiguous")), (0, Some(&1)));
     let text = format!("customer,promotion,reward,round\n{},{},1,1\n", first.customer, first.promotion);
-    let (learned, _) = learn_text(&mut campaign, &folder, EventKind::Learn, &text).unwrap();
+    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
     assert_eq!((learned.applied, learned.repeated), (0, 1));
     assert_eq!(model_hash(&campaign.model().unwrap()), hash);
 }
@@ -207,17 +222,17 @@ fn bounces_are_never_learned_as_silence() {
     let mut campaign = begin(&folder, &table, TWO).unwrap();
     choose_round(&mut campaign, &table).unwrap();
     let bounced = "decision\nr1-1\nr1-2\nr1-2\n";
-    let (learned, _) = learn_text(&mut campaign, &folder, EventKind::Undelivered, bounced).unwrap();
+    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Undelivered, bounced).unwrap();
     assert_eq!((learned.applied, learned.repeated), (2, 1));
     close(&mut campaign, 1).unwrap();
     let count = |campaign: &Campaign| campaign.model().unwrap().blocks().iter().map(armwise::Block::count).sum::<u64>();
     assert_eq!(count(&campaign), 15);
     // A bounce that is reported after the window takes the silence back.
-    learn_text(&mut campaign, &folder, EventKind::Undelivered, "decision\nr1-3\n").unwrap();
+    learn_text(&mut campaign, &folder, Feedback::Undelivered, "decision\nr1-3\n").unwrap();
     assert_eq!(count(&campaign), 14);
     let (learned, _) =
-        learn_text(&mut campaign, &folder, EventKind::Learn, "decision,reward\nr1-1,1\nr1-4,1\n").unwrap();
+        learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-1,1\nr1-4,1\n").unwrap();
     assert_eq!((learned.reasons["conflict"], learned.reasons["closed"]), (1, 1));
-    learn_text(&mut campaign, &folder, EventKind::Correct, "decision,reward\nr1-1,1\nr1-4,1\n").unwrap();
+    learn_text(&mut campaign, &folder, Feedback::Corrections, "decision,reward\nr1-1,1\nr1-4,1\n").unwrap();
     assert_eq!(count(&campaign), 15);
 }

@@ -7,7 +7,7 @@ mod common;
 
 use armwise_campaign::{
     Campaign,
-    file::EventKind,
+    core::{Feedback, Sent},
     round::{ChooseOptions, choose},
 };
 use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray};
@@ -60,7 +60,7 @@ fn tables(folder: &Folder, extra: f32) -> [std::path::PathBuf; 2] {
 }
 
 /// What a table gives, and how many times it was read to its end.
-fn chosen(campaign: &Campaign, table: &Path) -> (Vec<armwise_campaign::file::Sent>, String, usize) {
+fn chosen(campaign: &Campaign, table: &Path) -> (Vec<Sent>, String, usize) {
     let ends = Mutex::new(0);
     let progress = |rows: u64| *ends.lock().unwrap() += usize::from(rows == ROWS);
     let choice = choose(campaign, &open(table), ChooseOptions::default(), &progress).unwrap();
@@ -94,7 +94,7 @@ fn guessed_prices_change_no_decision() {
                 let reward = u8::from(sent.features[1] > sent.features[2] * noise(1, sent.id.number.into()));
                 let _ = writeln!(answers, "{},{reward}", sent.id);
             }
-            learn_text(&mut campaign, &folder, EventKind::Learn, &answers).unwrap();
+            learn_text(&mut campaign, &folder, Feedback::Rewards, &answers).unwrap();
         }
     }
 }

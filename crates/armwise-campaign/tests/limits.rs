@@ -4,7 +4,10 @@
 
 mod common;
 
-use armwise_campaign::{Campaign, Source, file::EventKind, learn::close, look::fates};
+use armwise_campaign::{
+    Campaign, Source,
+    core::{Feedback, close, fates},
+};
 use common::{Folder, begin, choose_round, customers, learn_text, noise};
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -31,7 +34,7 @@ fn teach(campaign: &mut Campaign, folder: &Folder, round: u64) {
         .iter()
         .map(|sent| format!("{},{}\n", sent.id, noise(5, u64::from(sent.id.number)) - 0.3))
         .collect();
-    learn_text(campaign, folder, EventKind::Learn, &format!("decision,reward\n{}", rows.concat())).unwrap();
+    learn_text(campaign, folder, Feedback::Rewards, &format!("decision,reward\n{}", rows.concat())).unwrap();
     close(campaign, round).unwrap();
 }
 

@@ -59,7 +59,7 @@ fn damaged_tables_are_refused_or_read_but_never_break_anything() {
     let (arrow, stream) = (folder.path("c.arrow"), folder.path("c.arrows"));
     to_arrow(&parquet, &arrow, &stream);
     let campaign = begin(&folder, &csv, TWO).unwrap();
-    let head = campaign.head().to_owned();
+    let head = campaign.head();
     let path = campaign.path().to_owned();
     drop(campaign);
     let (mut refused, mut read) = (0, 0);

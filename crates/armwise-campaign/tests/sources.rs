@@ -7,10 +7,8 @@ mod common;
 use armwise_campaign::{
     Campaign, Error, Memory, Source, complete,
     config::{Config, template},
-    file::{EventKind, Sent, model_hash},
+    core::{Feedback, Sent, learn, model_hash, results, sends, why},
     init,
-    learn::{LearnOptions, learn},
-    look::{results, sends, why},
     round::{ChooseOptions, choose},
     table::{Sheet, Table},
 };
@@ -90,8 +88,8 @@ fn run(name: &str, table: &dyn Source, responses: &dyn Fn(&Folder, &str) -> Box<
              r{round}-7,,,0.125\n"
         );
         let source = responses(&folder, &text);
-        for kind in [EventKind::Learn, EventKind::Correct] {
-            let (learned, aside) = learn(&mut campaign, &*source, kind, LearnOptions::default()).unwrap();
+        for kind in [Feedback::Rewards, Feedback::Corrections] {
+            let (learned, aside) = learn(&mut campaign, &*source, kind, None).unwrap();
             told.push(serde_json::to_string(&learned).unwrap());
             rejects.push(csv(&aside));
         }
@@ -105,7 +103,7 @@ fn run(name: &str, table: &dyn Source, responses: &dyn Fn(&Folder, &str) -> Box<
         sends: sheets,
         learned: told,
         rejects,
-        model: model_hash(&campaign.model().unwrap()),
+        model: model_hash(&campaign.model().unwrap()).to_string(),
         results: csv(&results(&campaign, None).unwrap()),
         why: explained.to_vec(),
     }
@@ -201,7 +199,7 @@ fn a_large_source_in_memory_is_sampled() {
     choose(&campaign, &memory, ChooseOptions::default(), &|_| ()).unwrap().commit(&mut campaign, None).unwrap();
     let mut answers = String::from("decision,reward\n");
     campaign.sent(1).unwrap().iter().for_each(|sent| writeln!(answers, "{},{}", sent.id, sent.features[1]).unwrap());
-    common::learn_text(&mut campaign, &folder, EventKind::Learn, &answers).unwrap();
+    common::learn_text(&mut campaign, &folder, Feedback::Rewards, &answers).unwrap();
     let (found, passes) = chosen(&campaign, &memory);
     let (expected, once) = chosen(&campaign, &file);
     assert_eq!(found, expected);

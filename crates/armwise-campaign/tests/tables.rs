@@ -6,8 +6,7 @@ mod common;
 
 use armwise_campaign::{
     Campaign, Error, Source,
-    file::Sent,
-    look::sends,
+    core::{Sent, sends},
     recipe::Fitted,
     round::{ChooseOptions, choose},
     table::Table,
@@ -61,7 +60,7 @@ fn format_order_cut_and_threads_do_not_change_the_sends() {
     let mut campaign = begin(&folder, &table, RULES).unwrap();
     choose_round(&mut campaign, &table).unwrap();
     let text = "decision,reward\nr1-1,1\nr1-5,0\nr1-9,1\nr1-45,1\n";
-    common::learn_text(&mut campaign, &folder, armwise_campaign::file::EventKind::Learn, text).unwrap();
+    common::learn_text(&mut campaign, &folder, armwise_campaign::core::Feedback::Rewards, text).unwrap();
     let expected = chosen(&campaign, &table);
     assert!(expected.len() > 55 && expected.iter().any(|sent| sent.control));
 
@@ -146,7 +145,7 @@ fn bad_tables_are_refused_with_row_and_column() {
     let table = folder.write("customers.csv", &good);
     let mut campaign = begin(&folder, &table, TWO).unwrap();
     choose_round(&mut campaign, &table).unwrap();
-    let head = campaign.head().to_owned();
+    let head = campaign.head();
     let line = |number: usize, with: &str| {
         let mut lines: Vec<&str> = good.lines().collect();
         lines[number] = with;

@@ -91,7 +91,7 @@ fn a_campaign_from_begin_to_end_with_every_exit_code() {
 
     // A dry run writes nothing and shows what the real one does.
     let dry = folder.code(0, &["choose", "c.armwise", "customers.csv", "--dry-run"]);
-    assert_eq!(folder.json(&["status", "c.armwise"])["events"], 1);
+    assert_eq!(folder.json(&["status", "c.armwise"])["entries"], 1);
     folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
     let sends = fs::read(folder.0.join("sends.csv")).unwrap();
     assert_eq!(dry.stdout, sends);
@@ -154,6 +154,9 @@ fn a_campaign_from_begin_to_end_with_every_exit_code() {
         "replay",
         "correct",
         "undelivered",
+        "revoke",
+        "amend",
+        "migrate",
     ] {
         let help = folder.code(0, &[command, "--help"]);
         assert!(String::from_utf8_lossy(&help.stdout).contains("Example: armwise"), "{command}");
@@ -310,6 +313,45 @@ fn why_says_who_rests_is_held_out_or_is_not_eligible() {
     assert!(told.contains("hold-out") && told.contains("held out, rank"), "{told}");
     assert!(why(&["C0", "--table", "customers.csv"]).contains("call: not eligible"));
     folder.code(4, &["why", "c.armwise", "nobody", "--table", "customers.csv"]);
+}
+
+/// A round is taken back, rules change, an old file is taken over: exit codes and what people read.
+#[test]
+fn revoke_amend_and_migrate() {
+    let folder = Folder::new("revoke");
+    folder.begin(200, 10);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(4, &["revoke", "c.armwise", "--round", "9"]);
+    assert_eq!(folder.json(&["revoke", "c.armwise", "--round", "2"])["already"], false);
+    assert_eq!(folder.json(&["revoke", "c.armwise", "--round", "2"])["already"], true);
+    folder.code(5, &["close", "c.armwise", "--round", "2"]);
+    folder.write("responses.csv", "decision,reward\nr2-1,1\nr1-1,1\n");
+    let learned = folder.json(&["learn", "c.armwise", "responses.csv"]);
+    assert_eq!((learned["applied"].as_u64(), learned["reasons"]["revoked"].as_u64()), (Some(1), Some(1)));
+    assert!(fs::read_to_string(folder.0.join("rejects.csv")).unwrap().contains("round 2 was revoked"));
+    let told = folder.code(0, &["status", "c.armwise"]).stdout;
+    assert!(String::from_utf8_lossy(&told).lines().any(|line| line.contains("revoked")));
+
+    let rules = fs::read_to_string(folder.0.join("campaign.toml")).unwrap();
+    folder.write("new.toml", &rules.replace("quota = 10 ", "quota = 7 "));
+    let amended = folder.json(&["amend", "c.armwise", "--config", "new.toml"]);
+    assert_eq!((amended["changed"][0].as_str(), amended["from"].as_u64()), (Some("promotion"), Some(3)));
+    assert_eq!(folder.json(&["choose", "c.armwise", "customers.csv"])["sends"], 14);
+    folder.write("seed.toml", &rules.replace("seed = 1 ", "seed = 2 "));
+    let refused = folder.code(5, &["amend", "c.armwise", "--config", "seed.toml"]).stderr;
+    assert!(String::from_utf8_lossy(&refused).contains("seed"));
+    folder.code(4, &["amend", "c.armwise", "--config", "none.toml"]);
+    folder.check();
+
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../armwise-campaign/tests/schema2/spring.armwise");
+    fs::copy(fixture, folder.0.join("old.armwise")).unwrap();
+    let refused = folder.code(6, &["status", "old.armwise"]).stderr;
+    assert!(String::from_utf8_lossy(&refused).contains("migrate it first: armwise migrate OLD NEW"));
+    folder.code(0, &["migrate", "old.armwise", "new.armwise"]);
+    folder.code(5, &["migrate", "old.armwise", "new.armwise"]);
+    folder.code(0, &["verify", "new.armwise"]);
+    assert_eq!(folder.json(&["status", "new.armwise"])["rounds"].as_array().unwrap().len(), 3);
 }
 
 /// Fields may span lines and empty lines are passed over, but a line in rejects.csv is the line of an editor.

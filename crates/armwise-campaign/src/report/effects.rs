@@ -6,7 +6,7 @@
 use super::tally::Z;
 use crate::{
     Campaign, Error,
-    file::{Fate, Sent},
+    core::{Fate, Sent},
 };
 use serde::Serialize;
 
@@ -27,13 +27,12 @@ pub struct EffectLine {
 
 pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
     let learner = campaign.learner(campaign.model()?)?;
-    let default = campaign.config().reward.default;
     let contrasts = campaign.recipe().effects();
     let mut lines = Vec::new();
     for (block, promotion) in campaign.config().promotion.iter().enumerate() {
         let posterior = learner.posterior(block as u32)?;
         let own = real.iter().filter(|(sent, _)| sent.promotion == promotion.name);
-        let residuals = own.filter_map(|(sent, fate)| Some(fate.reward(default)? - posterior.mean(&sent.features)));
+        let residuals = own.filter_map(|(sent, fate)| Some(fate.reward()? - posterior.mean(&sent.features)));
         let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
         let freedom = count - campaign.recipe().dim() as f64;
         if freedom < 1.0 {

@@ -53,8 +53,8 @@ pub fn html(report: &Report) -> String {
          <p>Model <code>{}</code>, log <code>{}</code>.</p>\n</header>\n<main>\n",
         escape(&report.campaign),
         escape(&report.algorithm),
-        escape(&report.model),
-        escape(&report.head)
+        report.model,
+        report.head
     );
     section(&mut body, "Reward per round", &rounds(report));
     section(&mut body, "Promotions", &groups("promotion", &report.promotions));
@@ -81,29 +81,40 @@ fn chart(chart: &BarChart, draw: fn(&BarChart, f64) -> Scene, alt: &str) -> Stri
     inline(&draw(chart, WIDE), &draw(chart, NARROW), &format!("{alt}; the table below has the numbers.")) + "\n"
 }
 
+fn is_open(line: &super::RoundLine) -> bool {
+    !line.closed && !line.revoked
+}
+
 fn rounds(report: &Report) -> String {
     if report.rounds.is_empty() {
         return "<p class=\"absent\">No round was chosen yet.</p>\n".to_owned();
     }
-    let mean = |line: &super::RoundLine| {
-        if line.closed { of(&line.tally) } else { format!("{} so far", reward(line.so_far)) }
+    let mean = |line: &super::RoundLine| match (line.revoked, line.closed) {
+        (true, _) => "never sent".to_owned(),
+        (false, true) => of(&line.tally),
+        (false, false) => format!("{} so far", reward(line.so_far)),
     };
     let bars = report.rounds.iter().map(|line| Bar {
         label: line.round.to_string(),
         value: line.so_far,
         half_width: line.tally.half_width.filter(|_| line.closed),
         dot: None,
-        open: !line.closed,
+        open: is_open(line),
         tip: format!("round {}: {}", line.round, mean(line)),
     });
     let bars = BarChart { labels: "Round".to_owned(), values: REWARD.to_owned(), bars: bars.collect() };
-    let open = if report.rounds.iter().all(|line| line.closed) {
-        ""
-    } else {
+    let open = if report.rounds.iter().any(is_open) {
         "<p>Pale bars: the response window is open, and whoever has not answered so far is counted as silent.</p>\n"
+    } else {
+        ""
     };
     let rows = report.rounds.iter().map(|line| {
-        let mut row = vec![Cell::text(&format!("{}{}", line.round, if line.closed { "" } else { " (open)" }))];
+        let state = match (line.revoked, line.closed) {
+            (true, _) => " (revoked)",
+            (false, true) => "",
+            (false, false) => " (open)",
+        };
+        let mut row = vec![Cell::text(&format!("{}{state}", line.round))];
         row.extend(counts(&line.tally));
         row.extend([Cell::number(&mean(line)), Cell::number(&percent(line.exploration, 1))]);
         row
@@ -191,7 +202,10 @@ fn uplift(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{EffectLine, RoundLine, UpliftLine};
+    use crate::{
+        core::Sha,
+        report::{EffectLine, RoundLine, UpliftLine},
+    };
 
     fn tally() -> Tally {
         Tally { sends: 2, delivered: 2, answered: 1, mean: Some(0.5), half_width: Some(0.1), ..Tally::default() }
@@ -201,11 +215,18 @@ mod tests {
     fn report(name: &str) -> Report {
         let text = || name.to_owned();
         let group = || vec![GroupLine { name: text(), predicted: 0.4, tally: tally() }];
-        let round = |round, closed| RoundLine { round, closed, exploration: 0.25, so_far: Some(0.5), tally: tally() };
+        let round = |round, closed| RoundLine {
+            round,
+            closed,
+            revoked: false,
+            exploration: 0.25,
+            so_far: Some(0.5),
+            tally: tally(),
+        };
         Report {
             campaign: text(),
-            head: text(),
-            model: text(),
+            head: Sha::of(name),
+            model: Sha::of(name),
             algorithm: text(),
             rounds: vec![round(1, true), round(2, false)],
             promotions: group(),
@@ -232,8 +253,8 @@ mod tests {
     fn no_name_becomes_markup() {
         let page = html(&report("<script>\"'"));
         assert!(!page.contains("<script") && !page.contains("\"'"));
-        // The title, the heading's four, and a cell of each of promotions, segments, deciles and uplift, three of effects.
-        assert!(page.matches("&lt;script&gt;&quot;&#39;").count() >= 12);
+        // The title, the heading's two, and a cell of each of promotions, segments, deciles and uplift, three of effects.
+        assert!(page.matches("&lt;script&gt;&quot;&#39;").count() >= 10);
     }
 
     #[test]
@@ -243,6 +264,10 @@ mod tests {
         assert!(page.contains("stroke-dasharray") && page.contains("Pale bars"));
         let closed = html(&Report { rounds: report("mail").rounds[..1].to_vec(), ..report("mail") });
         assert!(!closed.contains("stroke-dasharray") && !closed.contains("Pale bars"));
+        let mut revoked = report("mail");
+        revoked.rounds[1].revoked = true;
+        let page = html(&revoked);
+        assert!(page.contains("2 (revoked)") && page.contains("never sent") && !page.contains("Pale bars"));
         let none = html(&Report { rounds: Vec::new(), ..report("mail") });
         assert!(none.contains("No round was chosen yet"));
     }

@@ -13,8 +13,7 @@ pub use tally::Tally;
 
 use crate::{
     Campaign, Error,
-    file::{Fate, Sent},
-    look::fates,
+    core::{Fate, Sent, Sha, fates},
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -26,6 +25,8 @@ pub struct RoundLine {
     pub round: u64,
     /// Whether its response window has ended; until then the mean is of those heard from.
     pub closed: bool,
+    /// Whether it was taken back: nothing was sent, so nothing of it counts here.
+    pub revoked: bool,
     /// The share of sends that the estimate alone would not have chosen; 1 while nothing was known.
     pub exploration: f64,
     /// The mean reward if whoever has not answered stays silent.
@@ -65,10 +66,10 @@ pub struct UpliftLine {
 pub struct Report {
     /// The campaign's file.
     pub campaign: String,
-    /// The hash of the log's last event.
-    pub head: String,
+    /// The hash of the journal's last entry.
+    pub head: Sha,
     /// The hash of the model.
-    pub model: String,
+    pub model: Sha,
     /// The algorithm's name.
     pub algorithm: String,
     /// Round by round.
@@ -90,20 +91,21 @@ pub struct Report {
 /// # Errors
 /// [`Error::Damaged`].
 pub fn report(campaign: &Campaign) -> Result<Report, Error> {
-    let default = campaign.config().reward.default;
     let mut rounds = Vec::new();
     let mut all: Vec<(Sent, Fate)> = Vec::new();
-    for info in campaign.rounds().into_values() {
-        let of_round = fates(campaign, info.round)?;
+    for info in campaign.rounds().values() {
+        let default = campaign.config_of(info.round)?.reward.default;
+        let of_round = if info.revoked() { Vec::new() } else { fates(campaign, info.round)? };
         let real = || of_round.iter().filter(|(sent, _)| !sent.control);
         let explores = real().filter(|(sent, _)| sent.greedy != Some(true)).count();
-        let ended = |fate: Fate| if fate == Fate::Pending { Fate::Silent } else { fate };
+        let ended = |fate: Fate| if fate == Fate::Pending { Fate::Silent(default) } else { fate };
         rounds.push(RoundLine {
-            so_far: Tally::of(real().map(|(_, fate)| ended(*fate)), default).mean,
+            so_far: Tally::of(real().map(|(_, fate)| ended(*fate))).mean,
             round: info.round,
-            closed: info.closed,
+            closed: info.closed(),
+            revoked: info.revoked(),
             exploration: explores as f64 / real().count().max(1) as f64,
-            tally: Tally::of(real().map(|(_, fate)| *fate), default),
+            tally: Tally::of(real().map(|(_, fate)| *fate)),
         });
         all.extend(of_round);
     }
@@ -111,7 +113,7 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
     let line = |name: &str, of: &[&(Sent, Fate)]| GroupLine {
         name: name.to_owned(),
         predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
-        tally: Tally::of(of.iter().map(|(_, fate)| *fate), default),
+        tally: Tally::of(of.iter().map(|(_, fate)| *fate)),
     };
     let promotions = campaign.config().promotion.iter().map(|promotion| {
         let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == promotion.name).collect();
@@ -123,14 +125,14 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
     }
     // Rounds chosen before anything was known predict nothing.
     let mut heard: Vec<&(Sent, Fate)> =
-        real.iter().copied().filter(|(sent, fate)| fate.reward(default).is_some() && sent.greedy.is_some()).collect();
+        real.iter().copied().filter(|(sent, fate)| fate.reward().is_some() && sent.greedy.is_some()).collect();
     heard.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean).then(a.0.id.cmp(&b.0.id)));
     let deciles = (0..10).map(|decile| (decile, heard.len() * decile / 10..heard.len() * (decile + 1) / 10));
     let calibration = deciles.filter(|(_, range)| !range.is_empty());
     Ok(Report {
         campaign: campaign.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-        head: campaign.head().to_owned(),
-        model: campaign.events().last().map_or(String::new(), |event| event.model.clone()),
+        head: campaign.head().hash,
+        model: campaign.model_hash(),
         algorithm: campaign.config().algorithm.name().to_owned(),
         promotions: promotions.collect(),
         segments: by_segment.iter().map(|(name, of)| line(name, of)).collect(),
@@ -145,7 +147,6 @@ fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {
     if !all.iter().any(|(sent, _)| sent.control) {
         return Vec::new();
     }
-    let default = campaign.config().reward.default;
     let names = campaign.config().promotion.iter().map(|promotion| Some(promotion.name.as_str()));
     names
         .chain([None])
@@ -154,7 +155,7 @@ fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {
                 let of = all
                     .iter()
                     .filter(|(sent, _)| sent.control == control && name.is_none_or(|name| name == sent.promotion));
-                Tally::of(of.map(|(_, fate)| *fate), default)
+                Tally::of(of.map(|(_, fate)| *fate))
             };
             let (sent, held_out) = (tally(false), tally(true));
             let both = sent.mean.zip(held_out.mean);

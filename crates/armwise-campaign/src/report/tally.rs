@@ -1,6 +1,6 @@
 //! What came back of some sends.
 
-use crate::file::Fate;
+use crate::core::Fate;
 use serde::Serialize;
 
 /// 97.5 % of a standard normal lie below.
@@ -27,7 +27,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts.
-    pub(super) fn of(fates: impl Iterator<Item = Fate>, default: f64) -> Self {
+    pub(super) fn of(fates: impl Iterator<Item = Fate>) -> Self {
         let mut tally = Self::default();
         // Welford's running mean and sum of squares.
         let (mut count, mut mean, mut squares) = (0.0, 0.0, 0.0);
@@ -36,11 +36,11 @@ impl Tally {
             tally.delivered += u64::from(fate != Fate::Undelivered);
             match fate {
                 Fate::Answered(_) => tally.answered += 1,
-                Fate::Silent => tally.silent += 1,
+                Fate::Silent(_) => tally.silent += 1,
                 Fate::Pending => tally.pending += 1,
-                Fate::Undelivered => {}
+                Fate::Undelivered | Fate::Revoked => {}
             }
-            if let Some(reward) = fate.reward(default) {
+            if let Some(reward) = fate.reward() {
                 count += 1.0;
                 let off = reward - mean;
                 mean += off / count;

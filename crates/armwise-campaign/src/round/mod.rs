@@ -17,9 +17,8 @@ pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
 use crate::{
     Campaign, Error,
     config::Config,
-    file::{DecisionId, Entry, EventKind, Sent, failpoint},
+    core::{Chosen as ChosenRound, Command, DecisionId, Draft, Head, Refusal, Sent, failpoint, sends},
     input::Source,
-    look::sends,
     table::Pending,
 };
 use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
@@ -27,10 +26,7 @@ use choices::{Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_held_out;
 use rayon::prelude::*;
-use std::{
-    collections::{BTreeSet, HashSet},
-    path::Path,
-};
+use std::{collections::HashSet, path::Path};
 
 /// What a choice may be told.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,6 +45,8 @@ pub struct Choice {
     /// What to tell about it.
     pub summary: ChosenSummary,
     round: Round,
+    /// What the campaign was when it was chosen.
+    against: Head,
 }
 
 /// How many rows were read so far.
@@ -57,7 +55,8 @@ pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 /// Chooses a round from a table; nothing is written.
 ///
 /// # Errors
-/// [`Error::PastRound`] for a round that is not after the last one, errors of the table, or the library's reason why nothing can be chosen.
+/// [`Error::Refused`] for a round that is not after the last one, errors of the table, or the library's reason why
+/// nothing can be chosen.
 pub fn choose(
     campaign: &Campaign,
     table: &dyn Source,
@@ -78,7 +77,7 @@ pub fn choose(
         by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
         control: if share > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
     };
-    let parts = Parts::new(campaign.setup(), resting(campaign, round.t)?);
+    let parts = Parts::new(campaign.setup(), resting(campaign, config, round.t)?);
     choices.guess(table, &parts)?;
     let (mut customers, odd) = choices.read(table, &parts, &config.customer, progress)?;
     if customers.len() == 0 {
@@ -102,7 +101,7 @@ pub fn choose(
     let decision = chosen.decision.clone();
     let sent = write_down(config, round, chosen, control, by_mean.as_deref());
     let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
-    Ok(Choice { sent, summary, round })
+    Ok(Choice { sent, summary, round, against: campaign.head() })
 }
 
 impl Choice {
@@ -110,25 +109,27 @@ impl Choice {
     /// commit, and get their name after it.
     ///
     /// # Errors
-    /// [`Error::Storage`]; before the commit nothing has changed, after it the campaign has the sends.
+    /// [`Error::HeadMoved`] if something else was appended since it was chosen, [`Error::Storage`]; before the commit
+    /// nothing has changed, after it the sends can be written again from the campaign.
     ///
     /// # Panics
     /// Never: the thread that writes does not panic.
     pub fn commit(self, campaign: &mut Campaign, out: Option<&Path>) -> Result<ChosenSummary, Error> {
-        let body = serde_json::json!({
-            "seed": self.round.seed,
-            "objective": self.summary.objective,
-            "upper_bound": self.summary.upper_bound,
-            "customers": self.summary.customers,
-            "held_out": self.summary.held_out,
-            "resting": self.summary.resting,
+        let finite = |number: f64| number.is_finite().then_some(number);
+        let command = Command::Choose(ChosenRound {
+            round: self.round.t,
+            seed: self.round.seed,
+            objective: finite(self.summary.objective),
+            upper_bound: finite(self.summary.upper_bound),
+            customers: self.summary.customers,
+            held_out: self.summary.held_out,
+            resting: self.summary.resting,
         });
-        let (kind, round, body) = (EventKind::Choose, Some(self.round.t), body.to_string());
-        let entry = Entry { kind, round, body, sent: &self.sent, outcomes: &[], touched: &BTreeSet::new() };
+        let draft = Draft { decisions: &self.sent, ..Draft::new(command) };
         std::thread::scope(|scope| {
             let writing = out.map(|out| scope.spawn(|| sends(&self.sent).write(out)));
             let mut pending = None;
-            campaign.append(&entry, || {
+            campaign.append(&self.against, &draft, || {
                 let written = writing.map(|writing| writing.join().expect("writing does not panic"));
                 pending = written.transpose()?;
                 Ok(())
@@ -169,21 +170,23 @@ fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Erro
     let last = campaign.next_round() - 1;
     let t = options.round.unwrap_or(last + 1);
     if t == 0 || t >= 1 << 31 {
-        return Err(Error::Usage(format!("round {t}: rounds count from 1 to 2^31 - 1")));
+        return Err(Refusal::BadRound(t).into());
     }
     if t <= last {
-        return Err(Error::PastRound { round: t, last });
+        let exists = campaign.rounds().contains_key(&t);
+        let refusal =
+            if exists { Refusal::RoundExists { round: t, last } } else { Refusal::RoundBefore { round: t, last } };
+        return Err(refusal.into());
     }
     Ok(Round::new(options.seed.unwrap_or(campaign.config().seed), t))
 }
 
-/// The customers who rest in round `t`.
-pub(crate) fn resting(campaign: &Campaign, t: u64) -> Result<HashSet<String>, Error> {
-    let rest = campaign.config().limits.rest;
-    let rounds = campaign.rounds();
-    let recent = rounds.range(t.saturating_sub(rest)..t).map(|(&round, _)| round);
+/// The customers who rest in round `t` by these rules; only the rounds that they speak of are read.
+pub(crate) fn resting(campaign: &Campaign, config: &Config, t: u64) -> Result<HashSet<String>, Error> {
+    let rest = config.limits.rest;
+    let recent = campaign.rounds().range(t.saturating_sub(rest)..t).filter(|(_, info)| rest > 0 && !info.revoked());
     let mut resting = HashSet::new();
-    for round in recent.filter(|_| rest > 0) {
+    for (&round, _) in recent {
         resting.extend(campaign.sent(round)?.into_iter().filter(|sent| !sent.control).map(|sent| sent.customer));
     }
     Ok(resting)
@@ -215,10 +218,11 @@ fn write_down(
                 customer: arm.name.unwrap_or_default(),
                 promotion: config.promotion[block].name.clone(),
                 control,
-                mean: arm.mean,
-                width: arm.width,
-                draw: arm.draw,
-                score: arm.score,
+                // Zero without a sign, as a journal keeps it.
+                mean: arm.mean + 0.0,
+                width: arm.width + 0.0,
+                draw: arm.draw.map(|draw| draw + 0.0),
+                score: arm.score + 0.0,
                 rank: place - first[block] + 1,
                 features: arm.features,
             }

@@ -9,7 +9,7 @@ use super::part::Part;
 use crate::{
     Error,
     config::Config,
-    file::Setup,
+    core::Setup,
     recipe::{Columns, Oddities},
     table::Rows,
 };

@@ -1,7 +1,7 @@
 //! What a choice tells: how many, for whom, how much of it is exploration, and what kept it from being better.
 
 use super::customers::Customers;
-use crate::{Campaign, config::Promotion, file::Sent, recipe::Oddities};
+use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
 use armwise::{Decision, Limit, Quality};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -5,9 +5,8 @@
 use armwise_campaign::{
     Campaign, Error,
     config::Config,
-    file::EventKind,
+    core::{Feedback, Learned, learn},
     init,
-    learn::{LearnOptions, Learned, learn},
     round::{ChooseOptions, ChosenSummary, choose},
     table::{Sheet, Table},
 };
@@ -91,11 +90,11 @@ pub(crate) fn choose_round(campaign: &mut Campaign, table: &Path) -> Result<Chos
 pub(crate) fn learn_text(
     campaign: &mut Campaign,
     folder: &Folder,
-    kind: EventKind,
+    feedback: Feedback,
     text: &str,
 ) -> Result<(Learned, Sheet), Error> {
     let path = folder.write("responses.csv", text);
-    learn(campaign, &open(&path), kind, LearnOptions::default())
+    learn(campaign, &open(&path), feedback, None)
 }
 
 pub(crate) const TWO: &str = "[[promotion]]\nname = \"mail\"\nquota = 12\n[[promotion]]\nname = \"call\"\nquota = 5\n";

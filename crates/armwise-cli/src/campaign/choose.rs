@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use armwise_campaign::{
     Campaign as File,
-    look::sends,
+    core::sends,
     round::{ChooseOptions, choose},
 };
 use clap::Args;

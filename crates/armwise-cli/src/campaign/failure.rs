@@ -5,7 +5,7 @@
 
 use std::{fmt::Write, io, path::Path};
 
-use armwise_campaign::Error;
+use armwise_campaign::{Error, core::Refusal};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -69,10 +69,11 @@ fn exit_code(error: &Error) -> u8 {
         | Error::NoRewards { .. }
         | Error::UnknownFormat { .. }
         | Error::Config { .. }
-        | Error::Usage(_) => USAGE,
+        | Error::Usage(_)
+        | Error::Refused(Refusal::BadRound(_)) => USAGE,
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
-        Error::Conflict(_) | Error::Exists { .. } | Error::PastRound { .. } => CONFLICT,
-        Error::Storage { .. } | Error::Damaged { .. } => STORAGE,
+        Error::Exists { .. } | Error::Refused(_) | Error::HeadMoved { .. } | Error::KeyUsed { .. } => CONFLICT,
+        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } => STORAGE,
         Error::Locked { .. } => LOCKED,
         _ => FAILED,
     }
@@ -85,7 +86,8 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::NeverChosen { .. } => "give it with --table",
         Error::NoRewards { .. } => "say what each is worth with --only-responders",
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
-        Error::PastRound { .. } => "`armwise export` writes the sends of an earlier round again",
+        Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
+        Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
         Error::Damaged { .. } => "`armwise verify` says what can be recovered",
         _ => return None,
     })

@@ -54,8 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     }
     let table = streams::open(&arguments.from, arguments.format)?;
     let (config, written) = if let Some(file) = &arguments.config {
-        let text = std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
-        (Config::parse(&text, file)?, None)
+        (Config::parse(&read(file)?, file)?, None)
     } else {
         let (config, toml) = write_rules(arguments, &table)?;
         if arguments.promotion.is_empty() {
@@ -72,8 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         }
         (config, Some(toml))
     };
-    let read = |file: &PathBuf| std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error));
-    let learner = arguments.learner.as_ref().map(read).transpose()?;
+    let learner = arguments.learner.as_deref().map(read).transpose()?;
     let named = arguments.learner.as_ref().map(|file| file.display().to_string());
     let (_, begun) = init_from(path, &table, config, named.as_deref().zip(learner.as_deref()))?;
     let value = json!({"campaign": path, "config": written, "begun": begun});
@@ -108,6 +106,11 @@ fn write_rules(arguments: &Arguments, table: &dyn Source) -> Result<(Config, Pat
     let text = template(&config, &left_out);
     std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Failure::io(&toml, &error))?;
     Ok((config, toml))
+}
+
+/// A file as text.
+pub(super) fn read(file: &std::path::Path) -> Result<String, Failure> {
+    std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error))
 }
 
 /// The rules that the flags and the table tell.

@@ -1,4 +1,4 @@
-//! `armwise learn`, `correct`, `undelivered` and `close`.
+//! `armwise learn`, `correct`, `undelivered`, `close` and `revoke`.
 //!
 //! Rows put aside go to rejects.csv beside the table with their line and the reason, and the exit
 //! code is 3; the good rows have been applied then.
@@ -7,8 +7,7 @@ use std::path::PathBuf;
 
 use armwise_campaign::{
     Campaign as File,
-    file::EventKind,
-    learn::{LearnOptions, close as close_round, learn},
+    core::{Feedback, close as close_round, learn, revoke as revoke_round},
 };
 use clap::Args;
 
@@ -32,9 +31,9 @@ pub(crate) struct Arguments {
     rejects: Option<PathBuf>,
 }
 
-/// Arguments of `close`.
+/// Arguments of `close` and `revoke`.
 #[derive(Args)]
-pub(crate) struct CloseArguments {
+pub(crate) struct RoundArguments {
     #[command(flatten)]
     campaign: Campaign,
     /// The round.
@@ -51,18 +50,16 @@ pub(crate) enum Kind {
 }
 
 pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
-    let (kind, name) = match kind {
-        Kind::Learn => (EventKind::Learn, "learn"),
-        Kind::Correct => (EventKind::Correct, "correct"),
-        Kind::Undelivered => (EventKind::Undelivered, "undelivered"),
+    let (feedback, name) = match (kind, arguments.only_responders) {
+        (Kind::Learn, None) => (Feedback::Rewards, "learn"),
+        (Kind::Learn, Some(worth)) => (Feedback::Responders { worth }, "learn"),
+        (Kind::Correct, None) => (Feedback::Corrections, "correct"),
+        (Kind::Undelivered, None) => (Feedback::Undelivered, "undelivered"),
+        (_, Some(_)) => return Err(Failure::usage("--only-responders has a meaning for learn only")),
     };
-    if arguments.only_responders.is_some() && kind != EventKind::Learn {
-        return Err(Failure::usage(format!("--only-responders has no meaning for {name}")));
-    }
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, name)?;
-    let options = LearnOptions { round: arguments.round, responders: arguments.only_responders };
-    let (learned, rejects) = learn(&mut campaign, &table, kind, options)?;
+    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round)?;
     let beside = || match arguments.table.table.parent() {
         Some(folder) if !streams::is_stream(&arguments.table.table) => folder.join("rejects.csv"),
         _ => PathBuf::from("rejects.csv"),
@@ -79,7 +76,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
     Ok(if learned.rejected > 0 { SOME_REJECTED } else { 0 })
 }
 
-pub(crate) fn close(arguments: &CloseArguments) -> Result<u8, Failure> {
+pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
     let mut campaign = File::write(&arguments.campaign.campaign, "close")?;
     let closed = close_round(&mut campaign, arguments.round)?;
     if arguments.campaign.json {
@@ -90,6 +87,21 @@ pub(crate) fn close(arguments: &CloseArguments) -> Result<u8, Failure> {
         say(&format!("round {round} was closed already; nothing has changed\n"));
     } else {
         say(&format!("round {round} is closed: {silent} without an answer count as {default}\n"));
+    }
+    Ok(0)
+}
+
+pub(crate) fn revoke(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let mut campaign = File::write(&arguments.campaign.campaign, "revoke")?;
+    let revoked = revoke_round(&mut campaign, arguments.round)?;
+    if arguments.campaign.json {
+        print(true, &revoked, String::new);
+    }
+    let (round, sends, rewards) = (revoked.round, revoked.sends, revoked.rewards);
+    if revoked.already {
+        say(&format!("round {round} was revoked already; nothing has changed\n"));
+    } else {
+        say(&format!("round {round} is revoked: {sends} sends are taken back, and {rewards} rewards with them\n"));
     }
     Ok(0)
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use armwise_campaign::{
     Campaign as File, Source,
-    file::{model_hash, verify as check},
-    look::{self, results, sends},
+    core::{self, model_hash, results, sends},
     report::{html, report as make_report},
+    store::sqlite::verify as check,
     table::{Cell, Format, Sheet, publish},
 };
 use clap::{Args, ValueEnum};
@@ -47,7 +47,7 @@ enum What {
     Results,
     /// The learner as JSON, for the library and for Python's `load`.
     Learner,
-    /// The event log.
+    /// The journal.
     Log,
 }
 
@@ -88,14 +88,14 @@ pub(crate) struct VerifyArguments {
 pub(crate) struct ReplayArguments {
     #[command(flatten)]
     campaign: Campaign,
-    /// The last event to be replayed; all unless given.
-    #[arg(long, value_name = "EVENT")]
+    /// The last entry to be replayed; all unless given.
+    #[arg(long, value_name = "ENTRY")]
     until: Option<u64>,
 }
 
 pub(crate) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
-    let status = look::status(&campaign)?;
+    let status = core::status(&campaign)?;
     print(arguments.campaign.json, &status, || text::status(&status));
     Ok(0)
 }
@@ -104,7 +104,7 @@ pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
     let table = arguments.table.as_ref().map(|path| streams::open(path, arguments.format)).transpose()?;
     let table = table.as_ref().map(|table| table as &dyn Source);
-    let why = look::why(&campaign, &arguments.customer, arguments.round, table)?;
+    let why = core::why(&campaign, &arguments.customer, arguments.round, table)?;
     print(arguments.campaign.json, &why, || text::why(&why));
     Ok(0)
 }
@@ -126,7 +126,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
         (What::Sends, None) => return Err(Failure::usage("export sends needs --round")),
         (What::Sends, Some(round)) => sends(&campaign.sent(round)?),
         (What::Results, round) => results(&campaign, round)?,
-        (What::Log, _) => log(&campaign),
+        (What::Log, _) => log(&campaign)?,
         (What::Learner, _) => {
             let json = campaign.saved_learner()?;
             if streams::is_stream(&arguments.out) {
@@ -146,21 +146,22 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn log(campaign: &File) -> Sheet {
-    let mut sheet = Sheet::new(&["event", "at", "kind", "round", "rows", "model", "hash", "body"]);
-    for event in campaign.events() {
+fn log(campaign: &File) -> Result<Sheet, Failure> {
+    let mut sheet = Sheet::new(&["entry", "at", "kind", "round", "rows", "model", "hash", "body", "changes"]);
+    for entry in campaign.entries()? {
         sheet.push(vec![
-            Cell::Whole(event.seq.cast_signed()),
-            Cell::from(event.at.as_str()),
-            Cell::from(event.kind.name()),
-            event.round.map_or(Cell::Nothing, |round| Cell::Whole(round.cast_signed())),
-            Cell::Whole(event.rows.cast_signed()),
-            Cell::from(event.model.as_str()),
-            Cell::from(event.hash.as_str()),
-            Cell::from(event.body.as_str()),
+            Cell::Whole(entry.seq.cast_signed()),
+            Cell::from(entry.at.as_str()),
+            Cell::from(entry.kind.name()),
+            entry.round.map_or(Cell::Nothing, |round| Cell::Whole(round.cast_signed())),
+            Cell::Whole(entry.rows.cast_signed()),
+            Cell::Text(entry.model.to_string()),
+            Cell::Text(entry.hash.to_string()),
+            Cell::from(entry.body.as_str()),
+            Cell::from(entry.changes.as_str()),
         ]);
     }
-    sheet
+    Ok(sheet)
 }
 
 pub(crate) fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
@@ -171,19 +172,19 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> Result<u8, Failure> {
 
 pub(crate) fn replay(arguments: &ReplayArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
-    let events = campaign.events();
-    let last = events.len() as u64;
+    let entries = campaign.entries()?;
+    let last = entries.len() as u64;
     let until = arguments.until.unwrap_or(last);
-    let event = events
+    let entry = entries
         .iter()
-        .find(|event| event.seq == until)
-        .ok_or_else(|| Failure::not_found(format!("event {until} does not exist; the log has {last}")))?;
+        .find(|entry| entry.seq == until)
+        .ok_or_else(|| Failure::not_found(format!("entry {until} does not exist; the journal has {last}")))?;
     let found = model_hash(&campaign.replay(until)?);
-    let same = found == event.model;
-    let value = json!({"until": until, "model": found, "log": event.model, "same": same});
+    let same = found == entry.model;
+    let value = json!({"until": until, "model": found, "journal": entry.model, "same": same});
     print(arguments.campaign.json, &value, || {
-        let verdict = if same { "as the log says" } else { "NOT what the log says" };
-        format!("after event {until} the model is {found}, {verdict}\n")
+        let verdict = if same { "as the journal says" } else { "NOT what the journal says" };
+        format!("after entry {until} the model is {found}, {verdict}\n")
     });
     Ok(if same { 0 } else { STORAGE })
 }

@@ -3,11 +3,13 @@
 //! Data go to stdout, messages to stderr; with `--json` stdout is one JSON object. Exit codes: 0
 //! done, 3 some rows put aside, others as in [`failure`].
 
+mod amend;
 mod choose;
 mod failure;
 mod init;
 mod learn;
 mod look;
+mod migrate;
 mod streams;
 mod text;
 
@@ -45,7 +47,13 @@ pub(crate) enum Command {
     Undelivered(learn::Arguments),
     /// End a round's response window: silence becomes the default reward.
     #[command(after_help = "Example: armwise close spring.armwise --round 3")]
-    Close(learn::CloseArguments),
+    Close(learn::RoundArguments),
+    /// Take a round back that was never sent: no rewards, no rest, no controls.
+    #[command(after_help = "Example: armwise revoke spring.armwise --round 3")]
+    Revoke(learn::RoundArguments),
+    /// Change the rules from the next round on; what was learned stays.
+    #[command(after_help = "Example: armwise amend spring.armwise --config new.toml")]
+    Amend(amend::Arguments),
     /// Where the rounds stand.
     #[command(after_help = "Example: armwise status spring.armwise")]
     Status(look::StatusArguments),
@@ -55,15 +63,18 @@ pub(crate) enum Command {
     /// What was sent, what came back and what was learned, as one HTML page.
     #[command(after_help = "Example: armwise report spring.armwise --html report.html")]
     Report(look::ReportArguments),
-    /// Write sends, results, the learner or the log to a file.
+    /// Write sends, results, the learner or the journal to a file.
     #[command(after_help = "Example: armwise export spring.armwise sends --round 3 --out sends.csv")]
     Export(look::ExportArguments),
-    /// Check the file against its log; say what is damaged and what can be recovered.
+    /// Check the file against its journal; say what is damaged and what can be recovered.
     #[command(after_help = "Example: armwise verify spring.armwise")]
     Verify(look::VerifyArguments),
-    /// Sum the model anew from the log and compare it with the hash that the log names.
+    /// Sum the model anew from the journal and compare it with the hash that the journal names.
     #[command(after_help = "Example: armwise replay spring.armwise --until 12")]
     Replay(look::ReplayArguments),
+    /// Write a campaign of schema version 2 into a new file; the old one stays.
+    #[command(after_help = "Example: armwise migrate old.armwise new.armwise")]
+    Migrate(migrate::Arguments),
 }
 
 /// The campaign, and how to print.
@@ -101,12 +112,15 @@ pub(crate) fn run(command: &Command) -> ExitCode {
         Command::Correct(arguments) => learn::run(arguments, learn::Kind::Correct),
         Command::Undelivered(arguments) => learn::run(arguments, learn::Kind::Undelivered),
         Command::Close(arguments) => learn::close(arguments),
+        Command::Revoke(arguments) => learn::revoke(arguments),
+        Command::Amend(arguments) => amend::run(arguments),
         Command::Status(arguments) => look::status(arguments),
         Command::Why(arguments) => look::why(arguments),
         Command::Report(arguments) => look::report(arguments),
         Command::Export(arguments) => look::export(arguments),
         Command::Verify(arguments) => look::verify(arguments),
         Command::Replay(arguments) => look::replay(arguments),
+        Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

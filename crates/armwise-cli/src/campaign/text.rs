@@ -3,9 +3,7 @@
 use std::fmt::Write;
 
 use armwise_campaign::{
-    file::Verified,
-    learn::Learned,
-    look::{Status, Why},
+    core::{Learned, Status, Verified, Why},
     round::ChosenSummary,
 };
 
@@ -80,24 +78,28 @@ pub(super) fn learned(learned: &Learned) -> String {
 
 pub(super) fn status(status: &Status) -> String {
     let mut text = format!(
-        "promotions {}; {} features; {} events\nmodel {}\nlog   {}\n",
+        "promotions {}; {} features; {} entries\nmodel   {}\njournal {}\n",
         status.promotions.join(", "),
         status.features,
-        status.events,
+        status.entries,
         status.model,
         status.head
     );
     let _ = writeln!(
         text,
-        "{:>5}  {:<20} {:<6} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11}",
+        "{:>5}  {:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11}",
         "round", "chosen", "window", "sends", "answered", "silent", "pending", "undelivered", "mean reward"
     );
     for line in &status.rounds {
-        let window = if line.closed { "closed" } else { "open" };
+        let window = match (line.revoked, line.closed) {
+            (true, _) => "revoked",
+            (false, true) => "closed",
+            (false, false) => "open",
+        };
         let mean = line.mean_reward.map_or("-".to_owned(), |mean| format!("{mean:.4}"));
         let _ = writeln!(
             text,
-            "{:>5}  {:<20} {window:<6} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}",
+            "{:>5}  {:<20} {window:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}",
             line.round, line.at, line.sends, line.answered, line.silent, line.pending, line.undelivered
         );
     }
@@ -106,6 +108,9 @@ pub(super) fn status(status: &Status) -> String {
 
 pub(super) fn why(why: &Why) -> String {
     let mut text = format!("customer {}, round {}\n", why.customer, why.round);
+    if why.revoked {
+        text += "the round was revoked: nothing was sent\n";
+    }
     if why.resting {
         text += "not chosen: the customer rested after an earlier send\n";
     }
@@ -138,7 +143,8 @@ pub(super) fn why(why: &Why) -> String {
 
 pub(super) fn verified(verified: &Verified) -> String {
     if verified.good {
-        return format!("good: {} events, model {}\n", verified.events, verified.model);
+        let model = verified.model.map_or(String::new(), |model| format!(", model {model}"));
+        return format!("good: {} entries{model}\n", verified.entries);
     }
     let mut text = String::new();
     for finding in &verified.findings {

@@ -9,7 +9,7 @@ use super::{
     decide::{ask, decide},
 };
 use crate::{
-    Arms, Error, Needs, Oracle, Pick, Round, Scores, Screen, Ties,
+    Arms, Error, Keys, Needs, Oracle, Pick, Round, Scores, Screen, Ties,
     input::OwnedArms,
     oracle::Selection,
     prune::{Bounds, Screening, means_for, rows_reaching},
@@ -218,7 +218,7 @@ impl<'a> Choosing<'a> {
         };
         let mut rows = match &own {
             Some(best) => rows_of(&best.arms),
-            None => self.kept.with_keys(|keys| self.oracle.candidates(&self.scores_of(keys.into())?))?,
+            None => self.kept.with_keys(|keys| self.oracle.candidates(&self.scores_of(keys)?))?,
         };
         if let Some(row) = rows.iter().find(|&&row| row >= self.kept.len()) {
             let count = self.kept.len();
@@ -249,7 +249,7 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    fn scores_of<'s>(&'s self, keys: crate::Keys<'s>) -> Result<Scores<'s>, Error> {
+    fn scores_of<'s>(&'s self, keys: Keys<'s>) -> Result<Scores<'s>, Error> {
         Scores::new(&self.scores, self.scorer.blocks.len(), keys, self.ties, self.round)
     }
 
@@ -300,7 +300,7 @@ impl<'a> Choosing<'a> {
     #[must_use]
     pub fn chosen(&self) -> Vec<(u64, u32)> {
         let picks = self.best.as_ref().map_or(&[][..], |best| &best.arms);
-        let id = |keys: crate::Keys<'_>| Ok(picks.iter().map(|arm| (keys.id(arm.row), arm.block as u32)).collect());
+        let id = |keys: Keys<'_>| Ok(picks.iter().map(|arm| (keys.id(arm.row), arm.block as u32)).collect());
         let mut chosen: Vec<(u64, u32)> = self.kept.with_keys(id).unwrap_or_default();
         chosen.sort_unstable();
         chosen
@@ -312,7 +312,7 @@ impl<'a> Choosing<'a> {
     #[must_use]
     pub fn column(&self, name: &str) -> Option<Vec<f64>> {
         let picks = &self.best.as_ref()?.arms;
-        let values = |keys: crate::Keys<'_>| {
+        let values = |keys: Keys<'_>| {
             let of = |(values, per_row): (&[f64], usize)| -> Vec<f64> {
                 picks.iter().map(|arm| values[arm.row * per_row + arm.block.min(per_row - 1)]).collect()
             };

@@ -169,13 +169,12 @@ pub enum Error {
     },
     /// Two groups share arms and neither holds the other.
     #[error(
-        "groups \"{first}\" and \"{second}\" cross: of the eligible arms in {rows} rows {both} are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint"
+        "groups \"{}\" and \"{}\" cross: of the eligible arms in {rows} rows {both} are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint",
+        groups[0], groups[1]
     )]
     CrossingGroups {
-        /// One group.
-        first: Limit,
-        /// The other group.
-        second: Limit,
+        /// The two groups.
+        groups: Box<[Limit; 2]>,
         /// How many rows were counted: those of the part, where arms come in parts.
         rows: usize,
         /// How many arms are in both.

@@ -53,14 +53,14 @@ impl OwnedArms {
             Features::F32(x) => Stored::F32(x.to_vec()),
             Features::F64(x) => Stored::F64(x.to_vec()),
         };
-        let who = match arms.keys().row_numbers() {
-            Some(numbers) => Who::Numbers(numbers.start),
-            None => {
+        let who = arms.keys().row_numbers().map_or_else(
+            || {
                 let mut who = Who::like(arms.keys());
                 (0..arms.len()).for_each(|row| who.push(arms.keys(), row));
                 who
-            }
-        };
+            },
+            |numbers| Who::Numbers(numbers.start),
+        );
         Self { features, dim: arms.dim(), len: arms.len(), who, ..Self::default() }
     }
 
@@ -225,7 +225,7 @@ impl Who {
 }
 
 /// The columns with their numbers of values to a row.
-fn shape<'a>(keys: Keys<'a>) -> Vec<(&'a str, usize)> {
+fn shape(keys: Keys<'_>) -> Vec<(&str, usize)> {
     keys.column_names().filter_map(|name| Some((name, keys.column(name)?.1))).collect()
 }
 

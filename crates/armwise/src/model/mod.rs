@@ -44,6 +44,12 @@ pub struct Block {
 }
 
 impl Block {
+    /// A block with these sums; they are checked when a model is made of it ([`Model::from_blocks`]).
+    #[must_use]
+    pub fn from_sums(count: u64, b: Vec<f64>, g: Vec<f64>, rr: Option<f64>) -> Self {
+        Self { count, b, g, rr }
+    }
+
     /// How many observations are in the sums.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -108,6 +114,16 @@ impl Model {
         check("blocks", blocks as f64, blocks > 0 && u32::try_from(blocks).is_ok(), "at least 1, and below 2^32")?;
         let block = Block { count: 0, b: vec![0.0; dim], g: vec![0.0; triangle(dim)], rr: Some(0.0) };
         Ok(Self { dim, gamma: 1.0, t: 0, blocks: vec![block; blocks] })
+    }
+
+    /// A model of these blocks, whose sums are discounted to round `t`: for sums that were stored in another form.
+    ///
+    /// # Errors
+    /// [`Error::BadFormat`] unless the blocks have one dimension and finite sums; [`Error::Parameter`] for no block, no
+    /// dimension, or a forgetting factor outside its range.
+    pub fn from_blocks(gamma: f64, t: u64, blocks: Vec<Block>) -> Result<Self, Error> {
+        let dim = blocks.first().map_or(0, |block| block.b.len());
+        Unchecked { dim, gamma, t, blocks }.try_into()
     }
 
     /// Forgets: with every round, what was learned before counts `gamma` times as much (discounted least squares).

@@ -102,7 +102,7 @@ impl Pairs {
         if blocks == 1 || !pays(scorer, arms) {
             return Ok(None);
         }
-        let reaching = |bounds: Bounds| -> Option<(Vec<f64>, (Vec<usize>, Vec<Vec<usize>>))> {
+        let reaching = |bounds: Bounds| {
             let (upper, lower) = ends(scorer, &bounds, arms)?;
             let lower = Scores::new(&lower, blocks, *arms, ties, round).ok()?;
             let floors = oracle.guess_floors(&lower, 1.0).ok()??;

@@ -294,8 +294,8 @@ fn crossing_groups_are_named() {
     let json = r#"{"kind": "quotas", "groups": [{"column": "a", "value": 1, "max": 1}, {"column": "b", "value": 1, "min": 1}]}"#;
     let constraint: Constraint = serde_json::from_str(json).unwrap();
     let error = instance.with(|scores| constraint.argmax(scores)).unwrap_err();
-    let (first, second) = (group_of("a", &[1.0]), group_of("b", &[1.0]));
-    assert_eq!(error, Error::CrossingGroups { first, second, rows: 4, both: 1, only_first: 1, only_second: 1 });
+    let groups = Box::new([group_of("a", &[1.0]), group_of("b", &[1.0])]);
+    assert_eq!(error, Error::CrossingGroups { groups, rows: 4, both: 1, only_first: 1, only_second: 1 });
     let text = error.to_string();
     assert!(text.contains("nested or disjoint"), "{text}");
 }

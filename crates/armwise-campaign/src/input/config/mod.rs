@@ -1,7 +1,7 @@
 //! What a campaign is told in TOML: promotions, limits, features, the algorithm.
 //!
 //! It is read once, when the campaign begins, and frozen in its file together with what was fitted; names are those of
-//! the user's own columns. A campaign with other rules is another campaign.
+//! the user's own columns. An amendment changes some of the rules, from the next round on.
 
 mod template;
 

@@ -115,8 +115,7 @@ fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: us
         classes.iter().zip(sizes).filter(|(class, _)| fits(class)).map(|(_, size)| size).sum()
     };
     Error::CrossingGroups {
-        first: groups[first].most().to_owned(),
-        second: groups[second].most().to_owned(),
+        groups: Box::new([first, second].map(|group| groups[group].most().clone())),
         rows,
         both: count(true, true),
         only_first: count(true, false),

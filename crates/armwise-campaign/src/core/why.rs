@@ -1,11 +1,13 @@
 //! Why a customer was chosen, or was not.
 //!
-//! The model of that round is replayed from the log and the arithmetic is the library's own, so
-//! the numbers are those that decided. A customer who was not chosen is looked up in the table that is given.
+//! The model of that round is summed anew from the journal, the rules are those that held then and the arithmetic is the
+//! library's own, so the numbers are those that decided. A customer who was not chosen is looked up in the table that is
+//! given.
 
+use super::Campaign;
 use crate::{
-    Campaign, Error,
-    file::{DecisionId, EventKind},
+    Error,
+    config::Config,
     input::Source,
     round::{is_held_out, resting},
 };
@@ -57,6 +59,8 @@ pub struct Why {
     pub customer: String,
     /// The round.
     pub round: u64,
+    /// Whether the round was taken back, so that nothing was sent.
+    pub revoked: bool,
     /// Whether the customer rested after an earlier send.
     pub resting: bool,
     /// Whether the customer is in the hold-out, which is never contacted.
@@ -65,37 +69,40 @@ pub struct Why {
     pub promotions: Vec<WhyPromotion>,
 }
 
-/// Explains a customer in a round, the last one in which it was chosen unless one is given; `table` is needed for a
-/// customer who was not chosen.
+/// Explains a customer in a round: unless one is given, the last one in which it was chosen that was not revoked.
+/// `table` is needed for a customer who was not chosen.
 ///
 /// # Errors
 /// [`Error::NeverChosen`] for a customer who needs a table, [`Error::NotFound`] for one who is not in it.
 pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Option<&dyn Source>) -> Result<Why, Error> {
-    let known = chosen_rounds(campaign, customer)?;
+    let known: Vec<u64> = campaign.journal.decisions_of(customer)?.iter().map(|found| found.id.round).collect();
+    let was_sent = |round: &&u64| campaign.rounds().get(round).is_some_and(|info| !info.revoked());
+    let chosen = known.iter().rev().find(was_sent).or(known.last());
     let last = campaign.rounds().keys().next_back().copied();
-    let round = match (round, known.last(), table, last) {
+    let info = match (round, chosen, table, last) {
         (Some(round), ..) | (None, Some(&round), ..) | (None, None, Some(_), Some(round)) => campaign.round(round)?,
         _ => return Err(unknown(customer)),
     };
-    let sent = campaign.sent(round.round)?;
+    let (round, config) = (info.round, campaign.config_of(info.round)?);
+    let sent = campaign.sent(round)?;
     let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
     let chosen = sent.iter().find(|sent| sent.customer == customer);
-    let resting = chosen.is_none() && resting(campaign, round.round)?.contains(customer);
-    let held_out = is_held_out(campaign.config(), customer);
-    let mut why = Why { customer: customer.to_owned(), round: round.round, resting, held_out, promotions: Vec::new() };
+    let resting = chosen.is_none() && resting(campaign, &config, round)?.contains(customer);
+    let held_out = is_held_out(&config, customer);
+    let (customer_name, revoked) = (customer.to_owned(), info.revoked());
+    let mut why = Why { customer: customer_name, round, revoked, resting, held_out, promotions: Vec::new() };
     let (features, eligible) = match (chosen, table) {
-        (Some(sent), _) => (sent.features.to_vec(), vec![true; campaign.config().promotion.len()]),
-        (None, Some(table)) => found_in(campaign, table, customer)?,
+        (Some(sent), _) => (sent.features.to_vec(), vec![true; config.promotion.len()]),
+        (None, Some(table)) => found_in(campaign, &config, table, customer)?,
         (None, None) if resting || held_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
-    let choose = campaign.events().iter().find(|e| e.kind == EventKind::Choose && e.round == Some(round.round));
-    let before = choose.map_or(0, |event| event.seq);
-    let learner = campaign.learner(campaign.replay(before)?)?;
+    let model = campaign.replay(info.seq)?;
+    let learner = Learner::with_model(config.algorithm, model)?.with_ties(config.ties);
     let labels = campaign.recipe().labels();
     let names = Names::new([customer])?;
-    for (block, promotion) in campaign.config().promotion.iter().enumerate() {
-        let arm = explain(&learner, Round::new(round.seed, round.round), &features, &names, block)?;
+    for (block, promotion) in config.promotion.iter().enumerate() {
+        let arm = explain(&learner, Round::new(info.seed, round), &features, &names, block)?;
         let theta = learner.posterior(block as u32)?.theta_hat().to_vec();
         let mut contributions: Vec<Contribution> = labels
             .iter()
@@ -145,16 +152,13 @@ fn explain(
     Ok(decision.arms.into_iter().next().expect("exactly one arm is chosen"))
 }
 
-fn chosen_rounds(campaign: &Campaign, customer: &str) -> Result<Vec<u64>, Error> {
-    let sql = |error: rusqlite::Error| campaign.sql(error);
-    let mut statement = campaign.db().prepare("SELECT id FROM decision WHERE customer = ? ORDER BY id").map_err(sql)?;
-    let ids = statement.query_map([customer], |row| row.get::<_, i64>(0)).map_err(sql)?;
-    ids.map(|id| id.map(|id| DecisionId::of(id).round).map_err(sql)).collect()
-}
-
 /// A customer's features, and for which promotions it is eligible.
-fn found_in(campaign: &Campaign, table: &dyn Source, customer: &str) -> Result<(Vec<f64>, Vec<bool>), Error> {
-    let config = campaign.config();
+fn found_in(
+    campaign: &Campaign,
+    config: &Config,
+    table: &dyn Source,
+    customer: &str,
+) -> Result<(Vec<f64>, Vec<bool>), Error> {
     let mut columns: Vec<String> = campaign.recipe().names().map(str::to_owned).collect();
     columns.push(config.customer.clone());
     columns.extend(config.promotion.iter().filter_map(|promotion| promotion.eligible.clone()));

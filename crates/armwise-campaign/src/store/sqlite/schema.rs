@@ -1,7 +1,7 @@
-//! The schema, version 2, documented for whoever queries a campaign with plain SQL.
+//! The schema, version 3, documented for whoever queries a campaign with plain SQL.
 //!
-//! `event`, `decision` and `outcome` are the log and only grow (triggers refuse anything else);
-//! `snapshot` is a cache that can be thrown away; the view `result` is what an analyst wants.
+//! `entry`, `decision` and `outcome` are the journal and only grow (triggers refuse anything else); `sums` and
+//! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants.
 
 use super::sql;
 use crate::Error;
@@ -11,25 +11,30 @@ use std::path::Path;
 /// "armw", so that `file` and SQLite know what it is.
 const APPLICATION: i32 = 0x6172_6d77;
 /// The version of the schema.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// The tables. A decision's id is `round * 2^32 + number`; people see it as `r3-17`.
 const SCHEMA: &str = "
-CREATE TABLE event (                 -- what happened, in order
+CREATE TABLE entry (                 -- what happened, in order
   seq     INTEGER PRIMARY KEY,       -- 1, 2, 3, ...
   at      TEXT NOT NULL,             -- when, UTC
-  kind    TEXT NOT NULL,             -- init, choose, learn, correct, undelivered, close
-  round   INTEGER,                   -- of choose and close
-  body    TEXT NOT NULL,             -- JSON: the frozen setup, the seed, the rounds touched, ...
+  kind    TEXT NOT NULL,             -- init, choose, learn, correct, undelivered, close, revoke, amend, checkpoint
+  round   INTEGER,                   -- of choose, close and revoke
+  key     TEXT UNIQUE,               -- the caller's own name for it
+  body    TEXT NOT NULL,             -- JSON, the command: the frozen setup, the seed, the rounds touched, ...
+  changes TEXT NOT NULL,             -- JSON: counts of the rounds and hashes of the sums that it changed
   rows    INTEGER NOT NULL,          -- how many decisions or outcomes belong to it
   digest  TEXT NOT NULL,             -- SHA-256 over these rows
   model   TEXT NOT NULL,             -- SHA-256 of the model after it
   hash    TEXT NOT NULL              -- SHA-256 over the hash before and everything above
 ) STRICT;
+CREATE UNIQUE INDEX entry_round ON entry (round, kind) WHERE round IS NOT NULL;
+CREATE INDEX entry_rules ON entry (seq) WHERE kind IN ('init', 'amend');
+CREATE INDEX entry_table ON entry (json_extract(body, '$.digest'), kind);
 
 CREATE TABLE decision (              -- who was chosen for what, and why
   id        INTEGER PRIMARY KEY,     -- round * 2^32 + number
-  seq       INTEGER NOT NULL,        -- the event
+  seq       INTEGER NOT NULL,        -- the entry
   customer  TEXT NOT NULL,
   promotion TEXT NOT NULL,
   control   INTEGER NOT NULL,        -- 1: in the hold-out; would have been chosen, was not contacted
@@ -45,7 +50,7 @@ CREATE TABLE decision (              -- who was chosen for what, and why
 CREATE INDEX decision_customer ON decision (customer);
 
 CREATE TABLE outcome (               -- what became of a decision; the last one counts
-  seq      INTEGER NOT NULL,         -- the event, whose kind says what it means
+  seq      INTEGER NOT NULL,         -- the entry, whose kind says what it means
   number   INTEGER NOT NULL,
   decision INTEGER NOT NULL,
   reward   REAL,                     -- NULL: undelivered
@@ -53,31 +58,38 @@ CREATE TABLE outcome (               -- what became of a decision; the last one 
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outcome_decision ON outcome (decision, seq);
 
-CREATE TABLE snapshot (              -- the sums of a round, kept to save time; made anew where they do not fit
-  round    INTEGER PRIMARY KEY,
-  seq      INTEGER NOT NULL,         -- the event after which they were made
-  model    TEXT NOT NULL,            -- JSON
-  checksum TEXT NOT NULL             -- SHA-256 of seq and model
+CREATE TABLE sums (                  -- what was learned from a segment, kept to save time; made anew where it does not fit
+  segment INTEGER PRIMARY KEY,       -- a run of consecutive rounds; in a campaign the round itself
+  bytes   BLOB NOT NULL              -- little-endian; its SHA-256 is in the changes of the entry that wrote it
+) STRICT;
+
+CREATE TABLE checkpoint (            -- where to begin when the campaign is opened; made anew where it does not fit
+  seq   INTEGER PRIMARY KEY,         -- the entry, whose body has the SHA-256 of both
+  state BLOB NOT NULL,               -- rounds, rules and hashes of the sums after the entry before
+  model BLOB NOT NULL                -- the merged sums of the segments that are settled
 ) STRICT;
 
 CREATE VIEW result AS                -- every decision with its present reward
 SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
   d.control, d.segment, d.mean, d.width, d.draw, d.score, d.rank,
-  CASE WHEN o.seq IS NOT NULL AND o.reward IS NULL THEN 'undelivered' WHEN o.seq IS NOT NULL THEN 'answered'
+  CASE WHEN v.seq IS NOT NULL THEN 'revoked'
+       WHEN o.seq IS NOT NULL AND o.reward IS NULL THEN 'undelivered' WHEN o.seq IS NOT NULL THEN 'answered'
        WHEN c.seq IS NOT NULL THEN 'silent' ELSE 'pending' END AS fate,
-  CASE WHEN o.seq IS NOT NULL THEN o.reward WHEN c.seq IS NOT NULL
-       THEN (SELECT coalesce(json_extract(body, '$.config.reward.default'), 0.0) FROM event WHERE seq = 1) END AS reward
+  CASE WHEN v.seq IS NOT NULL THEN NULL WHEN o.seq IS NOT NULL THEN o.reward WHEN c.seq IS NOT NULL
+       THEN (SELECT coalesce(json_extract(body, '$.config.reward.default'), 0.0) FROM entry r
+             WHERE r.kind IN ('init', 'amend') AND r.seq < d.seq ORDER BY r.seq DESC LIMIT 1) END AS reward
 FROM decision d
 LEFT JOIN outcome o ON o.decision = d.id
   AND o.seq = (SELECT max(seq) FROM outcome WHERE decision = d.id)
-LEFT JOIN event c ON c.kind = 'close' AND c.round = d.id >> 32;
+LEFT JOIN entry c ON c.kind = 'close' AND c.round = d.id >> 32
+LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;
 
-CREATE TRIGGER event_stays BEFORE UPDATE ON event BEGIN SELECT raise(ABORT, 'the log only grows'); END;
-CREATE TRIGGER event_kept BEFORE DELETE ON event BEGIN SELECT raise(ABORT, 'the log only grows'); END;
-CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT raise(ABORT, 'the log only grows'); END;
-CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT raise(ABORT, 'the log only grows'); END;
-CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 'the log only grows'); END;
-CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the log only grows'); END;
+CREATE TRIGGER entry_stays BEFORE UPDATE ON entry BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER entry_kept BEFORE DELETE ON entry BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
 ";
 
 /// Makes the file with its tables.
@@ -99,15 +111,23 @@ fn writing(db: &Connection) -> rusqlite::Result<()> {
     db.execute_batch("PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000; PRAGMA cache_size = -65536;")
 }
 
-/// Refuses what is not a campaign of a version that this program knows.
-pub(super) fn check(db: &Connection, path: &Path, write: bool) -> Result<(), Error> {
+/// The version of a campaign's schema; refuses what is not a campaign.
+pub(super) fn version(db: &Connection, path: &Path) -> Result<i32, Error> {
     let pragma = |name: &str| db.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i32>(0));
     let found = pragma("application_id").map_err(|error| sql(path, error))?;
     if found != APPLICATION {
         let problem = format!("it is not an armwise campaign (its application id is {found:#x})");
         return Err(Error::Damaged { path: path.to_owned(), problem, cause: None });
     }
-    let version = pragma("user_version").map_err(|error| sql(path, error))?;
+    pragma("user_version").map_err(|error| sql(path, error))
+}
+
+/// Refuses what is not a campaign of this version.
+pub(super) fn check(db: &Connection, path: &Path) -> Result<(), Error> {
+    let version = version(db, path)?;
+    if version == super::old::VERSION {
+        return Err(Error::OldSchema { path: path.to_owned(), version: version.unsigned_abs() });
+    }
     if version != VERSION {
         let problem = format!("its schema has version {version}; this program reads version {VERSION}");
         return Err(Error::Storage { path: path.to_owned(), problem, cause: None });
@@ -115,7 +135,7 @@ pub(super) fn check(db: &Connection, path: &Path, write: bool) -> Result<(), Err
     let texts = |db: &Connection| -> rusqlite::Result<Vec<Option<String>>> {
         db.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid")?.query_map([], |row| row.get(0))?.collect()
     };
-    // A view or a trigger that says something else would make a good log look like another one.
+    // A view or a trigger that says something else would make a good journal look like another one.
     let expected = Connection::open_in_memory().and_then(|fresh| {
         fresh.execute_batch(SCHEMA)?;
         texts(&fresh)
@@ -124,5 +144,10 @@ pub(super) fn check(db: &Connection, path: &Path, write: bool) -> Result<(), Err
         let problem = "its tables and views are not those of the schema".to_owned();
         return Err(Error::Damaged { path: path.to_owned(), problem, cause: None });
     }
+    Ok(())
+}
+
+/// Makes a connection ready to read or to write.
+pub(super) fn prepare(db: &Connection, path: &Path, write: bool) -> Result<(), Error> {
     if write { writing(db) } else { db.execute_batch("PRAGMA busy_timeout = 2000;") }.map_err(|error| sql(path, error))
 }

@@ -1,16 +1,10 @@
-//! Looking at a campaign: sends and results as tables, where the rounds stand.
+//! Sends and results as tables.
 //!
 //! Everything here reads checked rows; nothing here can change a campaign.
 
-mod status;
-mod why;
-
-pub use status::{RoundStatus, Status, status};
-pub use why::{Contribution, Why, WhyPromotion, why};
-
+use super::{Campaign, Fate, Sent};
 use crate::{
-    Campaign, Error,
-    file::{Fate, Sent},
+    Error,
     table::{Cell, Sheet},
 };
 
@@ -39,10 +33,9 @@ pub fn sends(sent: &[Sent]) -> Sheet {
 /// # Errors
 /// [`Error::NotFound`], [`Error::Damaged`].
 pub fn fates(campaign: &Campaign, round: u64) -> Result<Vec<(Sent, Fate)>, Error> {
-    let closed = campaign.round(round)?.closed;
-    let fates = campaign.fates(round)?;
-    let fate = |sent: &Sent| Fate::after(fates.0.get(&sent.id).copied(), closed);
-    Ok(campaign.sent(round)?.into_iter().map(|sent| (fate(&sent), sent)).map(|(fate, sent)| (sent, fate)).collect())
+    let mut played = campaign.played(round, u64::MAX)?;
+    let decisions = std::mem::take(&mut played.decisions);
+    Ok(decisions.into_iter().map(|sent| (played.fate(sent.id), sent)).map(|(fate, sent)| (sent, fate)).collect())
 }
 
 /// All decisions with their present rewards.
@@ -64,19 +57,12 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
         "fate",
         "reward",
     ]);
-    let default = campaign.config().reward.default;
     let rounds: Vec<u64> = match round {
         Some(round) => vec![campaign.round(round)?.round],
-        None => campaign.rounds().into_keys().collect(),
+        None => campaign.rounds().keys().copied().collect(),
     };
     for round in rounds {
         for (sent, fate) in fates(campaign, round)? {
-            let name = match fate {
-                Fate::Pending => "pending",
-                Fate::Silent => "silent",
-                Fate::Answered(_) => "answered",
-                Fate::Undelivered => "undelivered",
-            };
             sheet.push(vec![
                 Cell::Text(sent.id.to_string()),
                 Cell::Whole(round.cast_signed()),
@@ -88,8 +74,8 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
                 Cell::Number(sent.width),
                 Cell::Number(sent.score),
                 Cell::Whole(i64::from(sent.rank)),
-                Cell::from(name),
-                Cell::from(fate.reward(default)),
+                Cell::from(fate.name()),
+                Cell::from(fate.reward()),
             ]);
         }
     }

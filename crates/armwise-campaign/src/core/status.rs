@@ -1,11 +1,11 @@
-//! Where the rounds stand.
+//! Where the rounds stand, from the counts that every entry carries; no decision is read.
 
-use super::fates;
-use crate::{Campaign, Error, file::Fate};
+use super::{Campaign, Counts, Sha};
+use crate::Error;
 use serde::Serialize;
 
 /// Where a round stands.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoundStatus {
     /// The round.
     pub round: u64,
@@ -13,6 +13,8 @@ pub struct RoundStatus {
     pub at: String,
     /// Whether its response window has ended.
     pub closed: bool,
+    /// Whether it was taken back: nothing was sent.
+    pub revoked: bool,
     /// How many sends it had.
     pub sends: u64,
     /// How many answered.
@@ -36,12 +38,12 @@ pub struct Status {
     pub promotions: Vec<String>,
     /// How many features a customer has.
     pub features: usize,
-    /// How many events the log has.
-    pub events: u64,
+    /// How many entries the journal has.
+    pub entries: u64,
     /// The hash of the last of them.
-    pub head: String,
+    pub head: Sha,
     /// The hash of the model.
-    pub model: String,
+    pub model: Sha,
     /// How many rewards the model knows, promotion by promotion.
     pub observations: Vec<u64>,
     /// The rounds.
@@ -53,36 +55,30 @@ pub struct Status {
 /// # Errors
 /// [`Error::Damaged`].
 pub fn status(campaign: &Campaign) -> Result<Status, Error> {
-    let default = campaign.config().reward.default;
-    let mut rounds = Vec::new();
-    for info in campaign.rounds().into_values() {
-        let mut line = RoundStatus { round: info.round, at: info.at, closed: info.closed, ..RoundStatus::default() };
-        let mut sum = 0.0;
-        for (sent, fate) in fates(campaign, info.round)? {
-            if sent.control {
-                line.controls += 1;
-                continue;
-            }
-            line.sends += 1;
-            sum += fate.reward(default).unwrap_or(0.0);
-            match fate {
-                Fate::Pending => line.pending += 1,
-                Fate::Silent => line.silent += 1,
-                Fate::Answered(_) => line.answered += 1,
-                Fate::Undelivered => line.undelivered += 1,
-            }
+    let rounds = campaign.rounds().values().map(|info| {
+        let Counts { sends, answered, silent, pending, undelivered, controls, rewards } = info.counts;
+        let heard = answered + silent;
+        RoundStatus {
+            round: info.round,
+            at: info.at.clone(),
+            closed: info.closed(),
+            revoked: info.revoked(),
+            sends,
+            answered,
+            silent,
+            pending,
+            undelivered,
+            mean_reward: (heard > 0).then(|| rewards / heard as f64),
+            controls,
         }
-        let heard = line.answered + line.silent;
-        line.mean_reward = (heard > 0).then(|| sum / heard as f64);
-        rounds.push(line);
-    }
+    });
     Ok(Status {
         promotions: campaign.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
         features: campaign.recipe().dim(),
-        events: campaign.events().len() as u64,
-        head: campaign.head().to_owned(),
-        model: campaign.events().last().map_or(String::new(), |event| event.model.clone()),
+        entries: campaign.head().seq,
+        head: campaign.head().hash,
+        model: campaign.model_hash(),
         observations: campaign.model()?.blocks().iter().map(armwise::Block::count).collect(),
-        rounds,
+        rounds: rounds.collect(),
     })
 }

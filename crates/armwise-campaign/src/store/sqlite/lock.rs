@@ -4,8 +4,8 @@
 //! the file only serves the message and means nothing while nobody holds the lock. The campaign's file itself is not
 //! locked this way, because closing a second handle of it would drop SQLite's own locks.
 
-use super::clock;
 use crate::Error;
+use crate::core::clock;
 use std::{
     fs::{File, TryLockError},
     io::{Read, Write},

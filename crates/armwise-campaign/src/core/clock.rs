@@ -1,4 +1,4 @@
-//! The time of day as text, the only use of a clock: it dates events and is never computed with.
+//! The time of day as text, the only use of a clock: it dates entries and is never computed with.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,0 +1,64 @@
+//! Other rules from the next round on. What was learned stays.
+//!
+//! Each round keeps the rules under which it was chosen: its rewards are judged, its silence is valued and its choice is
+//! explained by those. So an amendment never changes what an earlier round says.
+
+use super::{Campaign, Command, Draft, Frozen, Refusal, Rules, Sha};
+use crate::{Error, config::Config};
+use armwise::Learner;
+use serde::Serialize;
+
+/// What an amendment did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Amended {
+    /// Which parts of the rules are other than before; none: nothing has changed.
+    pub changed: Vec<String>,
+    /// The first round that they hold for.
+    pub from: u64,
+    /// The hash of the model, which stays as it was.
+    pub model: Sha,
+}
+
+/// Changes the rules from the next round on. Features that are left out stay as they are.
+///
+/// # Errors
+/// [`Error::Refused`] with the field that may not change, [`Error::Library`] for parameters of the algorithm outside
+/// their range; nothing has changed then.
+pub fn amend(campaign: &mut Campaign, mut config: Config) -> Result<Amended, Error> {
+    let (now, against) = (campaign.config(), campaign.head());
+    if config.features.column.is_empty() {
+        config.features.column.clone_from(&now.features.column);
+    }
+    let names = |config: &Config| config.promotion.iter().map(|promotion| promotion.name.clone()).collect::<Vec<_>>();
+    for (same, frozen) in [
+        (config.customer == now.customer, Frozen::Customer),
+        (config.features == now.features, Frozen::Features),
+        (config.gamma.to_bits() == now.gamma.to_bits(), Frozen::Gamma),
+        (config.seed == now.seed, Frozen::Seed),
+        (names(&config) == names(now), Frozen::Promotions),
+    ] {
+        if !same {
+            return Err(Refusal::Frozen(frozen).into());
+        }
+    }
+    Learner::new(config.algorithm, campaign.recipe().dim(), config.promotion.len())?;
+    let changed = differences(now, &config);
+    if !changed.is_empty() {
+        campaign.append(&against, &Draft::new(Command::Amend(Box::new(Rules { config }))), || Ok(()))?;
+    }
+    Ok(Amended { changed, from: campaign.next_round(), model: campaign.model_hash() })
+}
+
+/// The top-level fields that differ.
+fn differences(before: &Config, after: &Config) -> Vec<String> {
+    let (before, after) = (fields(before), fields(after));
+    let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    names.into_iter().filter(|name| before.get(*name) != after.get(*name)).cloned().collect()
+}
+
+fn fields(config: &Config) -> serde_json::Map<String, serde_json::Value> {
+    match serde_json::to_value(config) {
+        Ok(serde_json::Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    }
+}

@@ -1,0 +1,227 @@
+//! How a command becomes an entry: what it changes, the model after it, the hashes, and a checkpoint where one is due.
+//!
+//! Everything that can fail is done before the journal is written to. The head that a command was made against goes with
+//! it, so of two writers one is refused.
+
+use super::{
+    Campaign, Changes, Command, Entry, Head, Journal, Kept, OfRound, Outcome, Record, RoundChange, Rows, Sent, Setup,
+    Sha, SumsChange, Vouched,
+    campaign::Prefix,
+    clock,
+    decision::{digest_outcomes, digest_sent, hear},
+    fold::Counts,
+    model,
+    state::State,
+    sums::{encode, model_hash},
+};
+use crate::Error;
+use armwise::Model;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many entries after a checkpoint comes the next.
+const EVERY: u64 = 64;
+/// So many of the last segments are left out of the merged sums of a checkpoint, because rewards still come for them.
+const OPEN_SEGMENTS: usize = 8;
+
+/// A command to be appended.
+#[derive(Debug)]
+pub(crate) struct Draft<'a> {
+    pub(crate) command: Command,
+    /// When; now unless given.
+    pub(crate) at: Option<String>,
+    pub(crate) decisions: &'a [Sent],
+    pub(crate) outcomes: &'a [Outcome],
+}
+
+impl Draft<'_> {
+    pub(crate) fn new(command: Command) -> Self {
+        Self { command, at: None, decisions: &[], outcomes: &[] }
+    }
+}
+
+impl Campaign {
+    /// Begins a campaign in an empty journal.
+    ///
+    /// # Errors
+    /// [`Error::HeadMoved`] if the journal is not empty, and those of the store.
+    pub fn begin(journal: Box<dyn Journal>, setup: Setup) -> Result<Self, Error> {
+        Self::begin_at(journal, setup, None)
+    }
+
+    /// As [`begin`](Self::begin), at a time that is past.
+    pub(crate) fn begin_at(mut journal: Box<dyn Journal>, setup: Setup, at: Option<String>) -> Result<Self, Error> {
+        let draft = Draft { at, ..Draft::new(Command::Init(Box::new(setup.clone()))) };
+        let model = model_hash(&model::start(&setup)?);
+        let entry = seal(&Head::none(), &draft, &Changes::default(), digest_outcomes(&[]), model)?;
+        let rows = [Rows { seq: 1, decisions: &[], outcomes: &[] }];
+        let record = Record { entry: entry.clone(), sums: Vec::new(), kept: None };
+        journal.append(&Head::none(), &rows, &mut || Ok(vec![record.clone()]))?;
+        let mut state = State::new();
+        state.apply(&entry).map_err(|problem| Error::Damaged {
+            path: journal.path().to_owned(),
+            problem,
+            cause: None,
+        })?;
+        Ok(Self { journal, setup, rules_now: 1, state, head: entry.head(), checkpoint: 0, prefix: None })
+    }
+
+    /// Appends a command that was made against `against`, all or nothing. `ready` is asked before the commit: its error
+    /// undoes all.
+    pub(crate) fn append(
+        &mut self,
+        against: &Head,
+        draft: &Draft<'_>,
+        ready: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if *against != self.head {
+            let path = self.journal.path().to_owned();
+            return Err(Error::HeadMoved { path, expected: against.seq, found: self.head.seq });
+        }
+        let seq = self.head.seq + 1;
+        let (changes, changed) = self.changes(seq, draft)?;
+        let late = self.prefix.as_ref().is_some_and(|prefix| changed.keys().any(|&segment| segment <= prefix.through));
+        let lost = self.checkpoint > 0 && self.prefix.is_none();
+        let due = seq - self.checkpoint >= EVERY || late || lost;
+        let keep = due.then(|| self.settled(draft.command.round()));
+        let (hash, kept) = if changed.is_empty() && keep.is_none() {
+            (self.state.model, None)
+        } else {
+            let (model, kept) = self.merge(&changed, keep)?;
+            (model_hash(&model), kept)
+        };
+        let new_sums: Vec<(u64, Vec<u8>)> = changed.iter().map(|(&segment, sums)| (segment, encode(sums))).collect();
+        let rows = [Rows { seq, decisions: draft.decisions, outcomes: draft.outcomes }];
+        let Self { journal, state, head, .. } = self;
+        let (mut ready, mut new_sums) = (Some(ready), Some(new_sums));
+        let (state, path) = (&*state, journal.path().to_owned());
+        let entries = std::thread::scope(|scope| {
+            // A large round is hashed while it is written.
+            let mut digest = Some(scope.spawn(|| match draft.command {
+                Command::Choose(_) => digest_sent(draft.decisions),
+                _ => digest_outcomes(draft.outcomes),
+            }));
+            journal.append(head, &rows, &mut || {
+                let digest = digest.take().map(|digest| digest.join().expect("hashing does not panic"));
+                ready.take().map_or(Ok(()), |ready| ready())?;
+                let entry = seal(head, draft, &changes, digest.unwrap_or(Sha::of("")), hash)?;
+                let checkpoint = match keep.zip(kept.as_ref()) {
+                    Some((through, model)) => Some(checkpoint(state, &entry, through, model, &path)?),
+                    None => None,
+                };
+                let record = Record { entry, sums: new_sums.take().unwrap_or_default(), kept: None };
+                Ok([record].into_iter().chain(checkpoint).collect())
+            })
+        })?;
+        for entry in &entries {
+            self.state.apply(entry).map_err(|problem| self.damaged(problem))?;
+            self.head = entry.head();
+        }
+        if let Some((through, model)) = keep.zip(kept) {
+            (self.checkpoint, self.prefix) = (self.head.seq, Some(Prefix { through, model }));
+        }
+        if let Command::Amend(rules) = &draft.command {
+            (self.setup.config, self.rules_now) = (rules.config.clone(), seq);
+        }
+        Ok(())
+    }
+
+    /// The last segment that a checkpoint merges; `chosen` is a round that may not be in the state yet.
+    fn settled(&self, chosen: Option<u64>) -> u64 {
+        let rounds = self.rounds().keys().copied().chain(chosen);
+        let segments: BTreeSet<u64> = rounds.map(|round| self.segment_of(round)).collect();
+        segments.into_iter().rev().nth(OPEN_SEGMENTS).unwrap_or(0)
+    }
+
+    /// What a command changes, and the new sums of the segments it touches.
+    fn changes(&self, seq: u64, draft: &Draft<'_>) -> Result<(Changes, BTreeMap<u64, Model>), Error> {
+        let kind = draft.command.kind();
+        let mut touched: BTreeMap<u64, Vec<Outcome>> = BTreeMap::new();
+        let (mut closing, mut revoking) = (None, None);
+        match draft.command {
+            Command::Init(_) | Command::Amend(_) | Command::Checkpoint(_) => {}
+            Command::Choose(ref chosen) => {
+                let controls = draft.decisions.iter().filter(|sent| sent.control).count() as u64;
+                let sends = draft.decisions.len() as u64 - controls;
+                let counts = Counts { sends, pending: sends, controls, ..Counts::default() };
+                let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
+                return Ok((Changes { rounds: vec![round], sums: Vec::new() }, BTreeMap::new()));
+            }
+            Command::Learn(_) | Command::Correct(_) | Command::Undelivered(_) => {
+                for outcome in draft.outcomes {
+                    touched.entry(outcome.decision.round).or_default().push(*outcome);
+                }
+            }
+            Command::Close(OfRound { round }) => {
+                touched.insert(round, Vec::new());
+                closing = Some(round);
+            }
+            Command::Revoke(OfRound { round }) => {
+                touched.insert(round, Vec::new());
+                revoking = Some(round);
+            }
+        }
+        let segments: BTreeSet<u64> = touched.keys().map(|&round| self.segment_of(round)).collect();
+        let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
+        for segment in segments {
+            let mut rounds = Vec::new();
+            for round in self.rounds_in(segment) {
+                let mut played = self.played(round, u64::MAX)?;
+                if let Some(outcomes) = touched.get(&round) {
+                    outcomes.iter().for_each(|outcome| played.last.hear(outcome));
+                    played.closed |= closing == Some(round);
+                    played.revoked |= revoking == Some(round);
+                    let before = self.round(round)?.heard;
+                    let heard =
+                        if outcomes.is_empty() { before } else { hear(before, seq, kind, digest_outcomes(outcomes)) };
+                    changes.rounds.push(RoundChange { round, counts: played.counts(), heard });
+                }
+                rounds.push(played);
+            }
+            // A segment that nothing was heard of has no sums that a revocation could change.
+            if revoking.is_none() || self.state.sums.contains_key(&segment) {
+                let sums = self.sum(&rounds)?;
+                changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
+                changed.insert(segment, sums);
+            }
+        }
+        Ok((changes, changed))
+    }
+}
+
+/// The entry of a command.
+fn seal(before: &Head, draft: &Draft<'_>, changes: &Changes, digest: Sha, model: Sha) -> Result<Entry, Error> {
+    let text = |text: serde_json::Result<String>| text.map_err(|error| Error::Usage(error.to_string()));
+    let mut entry = Entry {
+        seq: before.seq + 1,
+        at: draft.at.clone().unwrap_or_else(clock::now),
+        kind: draft.command.kind(),
+        round: draft.command.round(),
+        key: None,
+        body: text(draft.command.body())?,
+        changes: text(serde_json::to_string(changes))?,
+        rows: draft.decisions.len().max(draft.outcomes.len()) as u64,
+        digest,
+        model,
+        hash: Sha::of(""),
+    };
+    entry.hash = entry.chained(before);
+    Ok(entry)
+}
+
+/// The checkpoint after an entry.
+fn checkpoint(
+    state: &State,
+    entry: &Entry,
+    through: u64,
+    model: &Model,
+    path: &std::path::Path,
+) -> Result<Record, Error> {
+    let mut state = state.clone();
+    state.apply(entry).map_err(|problem| Error::Damaged { path: path.to_owned(), problem, cause: None })?;
+    let (state, merged) = (state.encode(), encode(model));
+    let vouched = Vouched { state: Sha::of(&state), through, model: Sha::of(&merged) };
+    let draft = Draft { at: Some(entry.at.clone()), ..Draft::new(Command::Checkpoint(vouched)) };
+    let sealed = seal(&entry.head(), &draft, &Changes::default(), digest_outcomes(&[]), entry.model)?;
+    let kept = Kept { seq: sealed.seq, state, model: merged };
+    Ok(Record { entry: sealed, sums: Vec::new(), kept: Some(kept) })
+}

@@ -1,0 +1,281 @@
+//! An open campaign: the state after the journal's last entry, and the checked way to its rows.
+//!
+//! Opening reads the newest checkpoint and the entries after it. Whatever is read later is checked against the state:
+//! decisions by their digest, outcomes by the hash of all that was heard of their round, sums by the hash in the entry
+//! that wrote them. Only [`verify`](Campaign::verify) reads everything.
+
+use super::{
+    Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Sent, Setup, Sha,
+    decision::{digest_outcomes, digest_sent, hear_all},
+    fold::{Last, Played, segment_of},
+    state::State,
+    sums,
+};
+use crate::{Error, config::Config, recipe::Recipe};
+use armwise::Model;
+use std::{borrow::Cow, collections::BTreeMap, path::Path};
+
+/// An open campaign.
+#[derive(Debug)]
+pub struct Campaign {
+    pub(super) journal: Box<dyn Journal>,
+    /// As `init` froze it, with the rules that hold now.
+    pub(super) setup: Setup,
+    /// The entry with the rules that hold now.
+    pub(super) rules_now: u64,
+    pub(super) state: State,
+    pub(super) head: Head,
+    /// The last checkpoint's entry; 0 if there is none.
+    pub(super) checkpoint: u64,
+    /// The merged sums of the first segments.
+    pub(super) prefix: Option<Prefix>,
+}
+
+/// The sums of all segments up to `through`, merged.
+#[derive(Debug)]
+pub(super) struct Prefix {
+    pub(super) through: u64,
+    pub(super) model: Model,
+}
+
+impl Campaign {
+    /// Opens a journal that a campaign was begun in.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], and those of the store.
+    pub fn open(journal: Box<dyn Journal>) -> Result<Self, Error> {
+        let damaged = |problem: String| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
+        let (mut state, mut head, mut prefix, mut checkpoint) = (State::new(), Head::none(), None, 0);
+        let entries = match journal.kept()? {
+            Some(kept) => match from_checkpoint(&*journal, &kept)? {
+                Some((entry, good, merged, later)) => {
+                    (state, head, prefix, checkpoint) = (good, entry.head(), Some(merged), entry.seq);
+                    later
+                }
+                None => journal.entries(0)?,
+            },
+            None => journal.entries(0)?,
+        };
+        for entry in &entries {
+            let changed = entry.follows(&head).and_then(|()| state.apply(entry)).map_err(damaged)?;
+            head = entry.head();
+            prefix = prefix.filter(|prefix: &Prefix| changed.is_none_or(|segment| segment > prefix.through));
+            if entry.kind == Kind::Checkpoint {
+                // Its bytes are not there or not good, so its model is not either.
+                (checkpoint, prefix) = (entry.seq, None);
+            }
+        }
+        let first = match entries.into_iter().next() {
+            Some(entry) if entry.seq == 1 => Some(entry),
+            _ => journal.entry(1)?,
+        };
+        let begins = || damaged("the journal does not begin with init".to_owned());
+        let first = first.filter(|first| first.kind == Kind::Init).ok_or_else(begins)?;
+        if state.rules.first().is_none_or(|rules| rules.body != Sha::of(&first.body)) {
+            return Err(damaged("entry 1 (init) is not the one that the journal vouches for".to_owned()));
+        }
+        let Ok(Command::Init(setup)) = first.command() else { return Err(begins()) };
+        let now = state.rules.last().map_or(1, |rules| rules.seq);
+        let mut campaign = Self { journal, setup: *setup, rules_now: 1, state, head, checkpoint, prefix };
+        campaign.setup.config = campaign.rules(now)?.into_owned();
+        campaign.rules_now = now;
+        Ok(campaign)
+    }
+
+    pub(super) fn damaged(&self, problem: impl Into<String>) -> Error {
+        Error::Damaged { path: self.journal.path().to_owned(), problem: problem.into(), cause: None }
+    }
+
+    /// Where the journal is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// What `init` froze, with the rules that hold now.
+    #[must_use]
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The rules that hold now.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.setup.config
+    }
+
+    /// The rules that held when a round was chosen.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Damaged`].
+    pub fn config_of(&self, round: u64) -> Result<Cow<'_, Config>, Error> {
+        self.rules(self.round(round)?.rules)
+    }
+
+    /// The rules in an entry.
+    fn rules(&self, seq: u64) -> Result<Cow<'_, Config>, Error> {
+        let known = &self.state.rules;
+        let Some(place) = known.iter().position(|rules| rules.seq == seq) else {
+            return Err(self.damaged(format!("entry {seq} holds no rules")));
+        };
+        if seq == self.rules_now {
+            return Ok(Cow::Borrowed(&self.setup.config));
+        }
+        let entry = self.journal.entry(seq)?.filter(|entry| Sha::of(&entry.body) == known[place].body);
+        match entry.as_ref().map(Entry::command) {
+            Some(Ok(Command::Init(setup))) => Ok(Cow::Owned(setup.config)),
+            Some(Ok(Command::Amend(rules))) => Ok(Cow::Owned(rules.config)),
+            _ => Err(self.damaged(format!("entry {seq} is not the one that the journal vouches for"))),
+        }
+    }
+
+    /// The features.
+    #[must_use]
+    pub fn recipe(&self) -> &Recipe {
+        &self.setup.recipe
+    }
+
+    /// The journal's last entry: it stands for the whole history.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// The hash of the model after the last entry.
+    #[must_use]
+    pub fn model_hash(&self) -> Sha {
+        self.state.model
+    }
+
+    /// The rounds chosen so far, ascending.
+    #[must_use]
+    pub fn rounds(&self) -> &BTreeMap<u64, RoundInfo> {
+        &self.state.rounds
+    }
+
+    /// The round that comes next: after the last one, or after what the campaign began with. The number of a revoked
+    /// round is not used again.
+    #[must_use]
+    pub fn next_round(&self) -> u64 {
+        let begun = self.setup.start.as_ref().map_or(0, Model::t);
+        self.rounds().keys().next_back().copied().unwrap_or(begun) + 1
+    }
+
+    /// A round that must exist.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn round(&self, round: u64) -> Result<&RoundInfo, Error> {
+        self.rounds().get(&round).ok_or_else(|| {
+            let has: Vec<String> = self.rounds().keys().map(u64::to_string).collect();
+            let hint = if has.is_empty() {
+                "; none was chosen yet".to_owned()
+            } else {
+                format!("; there are {}", has.join(", "))
+            };
+            Error::NotFound { what: "round", name: round.to_string(), hint }
+        })
+    }
+
+    /// All entries, their chain checked.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn entries(&self) -> Result<Vec<Entry>, Error> {
+        let entries = self.journal.entries(0)?;
+        let mut head = Head::none();
+        for entry in &entries {
+            entry.follows(&head).map_err(|problem| self.damaged(problem))?;
+            head = entry.head();
+        }
+        Ok(entries)
+    }
+
+    /// The decisions of a round, checked.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a round that was not chosen, [`Error::Damaged`].
+    pub fn sent(&self, round: u64) -> Result<Vec<Sent>, Error> {
+        let info = self.round(round)?;
+        let sent = self.journal.decisions(round)?;
+        self.check(info.seq, (info.decisions, info.digest), (sent.len(), digest_sent(&sent)))?;
+        Ok(sent)
+    }
+
+    /// The outcomes of an entry, checked.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Damaged`].
+    pub fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
+        let unknown = || Error::NotFound { what: "entry", name: seq.to_string(), hint: String::new() };
+        self.outcomes_of(&self.journal.entry(seq)?.ok_or_else(unknown)?)
+    }
+
+    pub(super) fn outcomes_of(&self, entry: &Entry) -> Result<Vec<Outcome>, Error> {
+        let outcomes = self.journal.outcomes(entry.seq)?;
+        self.check(entry.seq, (entry.rows, entry.digest), (outcomes.len(), digest_outcomes(&outcomes)))?;
+        Ok(outcomes)
+    }
+
+    fn check(&self, seq: u64, expected: (u64, Sha), found: (usize, Sha)) -> Result<(), Error> {
+        if expected == (found.0 as u64, found.1) {
+            return Ok(());
+        }
+        Err(self.damaged(format!("the {} rows of entry {seq} do not have their digest", found.0)))
+    }
+
+    /// All outcomes of a round's decisions, checked.
+    pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
+        let info = self.round(round)?;
+        let heard = self.journal.heard(round)?;
+        if hear_all(&heard) == info.heard {
+            return Ok(heard);
+        }
+        Err(self.damaged(format!("the {} outcomes of round {round} do not have their hash", heard.len())))
+    }
+
+    /// A round with all that was known of it after entry `until`.
+    pub(super) fn played(&self, round: u64, until: u64) -> Result<Played, Error> {
+        let info = self.round(round)?;
+        let mut heard = self.heard(round)?;
+        heard.retain(|heard| heard.seq <= until);
+        let by = |seq: Option<u64>| seq.is_some_and(|seq| seq <= until);
+        Ok(Played {
+            round,
+            decisions: self.sent(round)?,
+            last: Last::of(&heard),
+            closed: by(info.closed_by),
+            revoked: by(info.revoked_by),
+            default: self.config_of(round)?.reward.default,
+        })
+    }
+
+    pub(super) fn segment_of(&self, round: u64) -> u64 {
+        segment_of(round, self.setup.rounds_per_segment)
+    }
+
+    /// The chosen rounds of a segment, ascending.
+    pub(super) fn rounds_in(&self, segment: u64) -> impl Iterator<Item = u64> {
+        let length = self.setup.rounds_per_segment.max(1);
+        let first = (segment - 1) * length + 1;
+        // Round 0 does not exist; a segment is first, first + 1, ..., first + length - 1.
+        self.rounds().range(first..first + length).map(|(&round, _)| round)
+    }
+}
+
+/// The state that a checkpoint vouches for, and the entries after it; none if the checkpoint's bytes are not good.
+#[expect(clippy::type_complexity, reason = "a tuple that is taken apart at once")]
+fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<(Entry, State, Prefix, Vec<Entry>)>, Error> {
+    let mut entries = journal.entries(kept.seq.saturating_sub(2))?.into_iter();
+    let (Some(before), Some(entry)) = (entries.next(), entries.next()) else { return Ok(None) };
+    if entry.seq != kept.seq || entry.follows(&before.head()).is_err() {
+        return Ok(None);
+    }
+    let Ok(Command::Checkpoint(vouched)) = entry.command() else { return Ok(None) };
+    if Sha::of(&kept.state) != vouched.state || Sha::of(&kept.model) != vouched.model {
+        return Ok(None);
+    }
+    let read = State::decode(&kept.state).zip(sums::decode(&kept.model));
+    let Some((state, model)) = read else { return Ok(None) };
+    Ok(Some((entry, state, Prefix { through: vouched.through, model }, entries.collect())))
+}

@@ -1,0 +1,244 @@
+//! What a campaign can be told: each command with what belongs to it, and nothing else.
+//!
+//! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
+//! a default, or older journals cannot be read.
+
+use super::Sha;
+use crate::{config::Config, recipe::Recipe};
+use armwise::Model;
+use serde::{Deserialize, Serialize};
+
+/// What an entry is: a command without its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The campaign begins.
+    Init,
+    /// A round was chosen.
+    Choose,
+    /// Rewards came.
+    Learn,
+    /// Rewards were changed.
+    Correct,
+    /// Sends did not arrive.
+    Undelivered,
+    /// A round's response window ended.
+    Close,
+    /// A round that was never sent was taken back.
+    Revoke,
+    /// Other rules hold from the next round on.
+    Amend,
+    /// The state so far, for whoever opens the campaign later.
+    Checkpoint,
+}
+
+impl Kind {
+    const ALL: [(Self, &'static str); 9] = [
+        (Self::Init, "init"),
+        (Self::Choose, "choose"),
+        (Self::Learn, "learn"),
+        (Self::Correct, "correct"),
+        (Self::Undelivered, "undelivered"),
+        (Self::Close, "close"),
+        (Self::Revoke, "revoke"),
+        (Self::Amend, "amend"),
+        (Self::Checkpoint, "checkpoint"),
+    ];
+
+    /// Its name in the journal.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// The kind with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+}
+
+/// What `init` froze.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setup {
+    /// The rules.
+    pub config: Config,
+    /// The features.
+    pub recipe: Recipe,
+    /// What was known before the first round, from a learner that was saved elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Model>,
+    /// How many consecutive rounds are a segment, whose sums are kept together.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub rounds_per_segment: u64,
+    /// The older file that the campaign comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub migrated: Option<Migrated>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u64) -> bool {
+    *value == 1
+}
+
+impl Setup {
+    /// A campaign with these rules and features that knows nothing yet, one round to a segment.
+    #[must_use]
+    pub fn new(config: Config, recipe: Recipe) -> Self {
+        Self { config, recipe, start: None, rounds_per_segment: 1, migrated: None }
+    }
+}
+
+/// A campaign file of an older schema.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Migrated {
+    /// Its schema's version.
+    pub schema: u32,
+    /// The hash of its last event, which stands for its whole history.
+    pub head: Sha,
+}
+
+/// A round that was chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chosen {
+    /// The round.
+    pub round: u64,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// The sum of the scores.
+    pub objective: Option<f64>,
+    /// No choice has a larger sum.
+    pub upper_bound: Option<f64>,
+    /// How many customers the table had.
+    pub customers: u64,
+    /// How many of them are in the hold-out.
+    pub held_out: u64,
+    /// How many of them rested.
+    pub resting: u64,
+}
+
+/// A table of rewards, of corrections or of sends that did not arrive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Responses {
+    /// The table's name.
+    pub table: String,
+    /// SHA-256 of what it says.
+    pub digest: Sha,
+    /// The rounds that it is about.
+    pub rounds: Vec<u64>,
+    /// How many rows were read.
+    pub read: u64,
+    /// How many of them said what was known already.
+    pub repeated: u64,
+    /// How many of them were put aside.
+    pub rejected: u64,
+}
+
+/// A round that something happened to as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfRound {
+    /// The round.
+    pub round: u64,
+}
+
+/// Rules that hold from the next round on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// All of them, also those that stay as they were.
+    pub config: Config,
+}
+
+/// What a checkpoint vouches for; the bytes themselves lie beside the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vouched {
+    /// SHA-256 of the state after the entry before.
+    pub state: Sha,
+    /// The sums of all segments up to this one are merged in the model.
+    pub through: u64,
+    /// SHA-256 of that model.
+    pub model: Sha,
+}
+
+/// A command with its payload. Decisions and outcomes are rows beside it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Begin.
+    Init(Box<Setup>),
+    /// Choose a round; its decisions are rows.
+    Choose(Chosen),
+    /// Give first rewards; they are rows.
+    Learn(Responses),
+    /// Change rewards; they are rows.
+    Correct(Responses),
+    /// Say which sends did not arrive; they are rows.
+    Undelivered(Responses),
+    /// End a round's response window.
+    Close(OfRound),
+    /// Take a round back that was never sent.
+    Revoke(OfRound),
+    /// Change the rules.
+    Amend(Box<Rules>),
+    /// Keep the state.
+    Checkpoint(Vouched),
+}
+
+impl Command {
+    /// What it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Init(_) => Kind::Init,
+            Self::Choose(_) => Kind::Choose,
+            Self::Learn(_) => Kind::Learn,
+            Self::Correct(_) => Kind::Correct,
+            Self::Undelivered(_) => Kind::Undelivered,
+            Self::Close(_) => Kind::Close,
+            Self::Revoke(_) => Kind::Revoke,
+            Self::Amend(_) => Kind::Amend,
+            Self::Checkpoint(_) => Kind::Checkpoint,
+        }
+    }
+
+    /// The round that it is about as a whole.
+    #[must_use]
+    pub fn round(&self) -> Option<u64> {
+        match self {
+            Self::Choose(chosen) => Some(chosen.round),
+            Self::Close(OfRound { round }) | Self::Revoke(OfRound { round }) => Some(*round),
+            _ => None,
+        }
+    }
+
+    /// The payload as JSON.
+    pub(super) fn body(&self) -> serde_json::Result<String> {
+        match self {
+            Self::Init(setup) => serde_json::to_string(setup),
+            Self::Choose(chosen) => serde_json::to_string(chosen),
+            Self::Learn(table) | Self::Correct(table) | Self::Undelivered(table) => serde_json::to_string(table),
+            Self::Close(round) | Self::Revoke(round) => serde_json::to_string(round),
+            Self::Amend(rules) => serde_json::to_string(rules),
+            Self::Checkpoint(vouched) => serde_json::to_string(vouched),
+        }
+    }
+
+    /// The command of an entry.
+    pub(super) fn parse(kind: Kind, body: &str) -> serde_json::Result<Self> {
+        Ok(match kind {
+            Kind::Init => Self::Init(serde_json::from_str(body)?),
+            Kind::Choose => Self::Choose(serde_json::from_str(body)?),
+            Kind::Learn => Self::Learn(serde_json::from_str(body)?),
+            Kind::Correct => Self::Correct(serde_json::from_str(body)?),
+            Kind::Undelivered => Self::Undelivered(serde_json::from_str(body)?),
+            Kind::Close => Self::Close(serde_json::from_str(body)?),
+            Kind::Revoke => Self::Revoke(serde_json::from_str(body)?),
+            Kind::Amend => Self::Amend(serde_json::from_str(body)?),
+            Kind::Checkpoint => Self::Checkpoint(serde_json::from_str(body)?),
+        })
+    }
+}

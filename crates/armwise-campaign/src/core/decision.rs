@@ -1,0 +1,159 @@
+//! Decisions and what became of them, as rows, with the digests by which an entry vouches for its rows.
+//!
+//! A digest covers every field of every row in their order. A new field must go into the digest too, or nobody notices
+//! when it changes.
+
+use super::{Kind, Sha};
+use sha2::{Digest, Sha256};
+use std::{fmt, str::FromStr};
+
+/// Names a decision: the round and the number in it; as text `r3-17`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DecisionId {
+    /// The round.
+    pub round: u64,
+    /// The number in the round, from 1.
+    pub number: u32,
+}
+
+impl DecisionId {
+    /// As one number: round * 2^32 + number.
+    #[must_use]
+    pub fn key(self) -> i64 {
+        (self.round << 32 | u64::from(self.number)).cast_signed()
+    }
+
+    /// From one number.
+    #[must_use]
+    pub fn of(key: i64) -> Self {
+        let key = key.cast_unsigned();
+        Self { round: key >> 32, number: key as u32 }
+    }
+}
+
+impl fmt::Display for DecisionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}-{}", self.round, self.number)
+    }
+}
+
+impl FromStr for DecisionId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (round, number) = text.trim().strip_prefix('r').and_then(|rest| rest.split_once('-')).ok_or(())?;
+        let round = round.parse().ok().filter(|&round: &u64| round < 1 << 31).ok_or(())?;
+        Ok(Self { round, number: number.parse().map_err(|_| ())? })
+    }
+}
+
+/// A decision: a customer chosen for a promotion.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sent {
+    /// Its id.
+    pub id: DecisionId,
+    /// The customer, as in the table.
+    pub customer: String,
+    /// The promotion's name.
+    pub promotion: String,
+    /// In the hold-out: would have been chosen, was not contacted.
+    pub control: bool,
+    /// The customer's segment.
+    pub segment: Option<String>,
+    /// The estimated reward.
+    pub mean: f64,
+    /// Its uncertainty.
+    pub width: f64,
+    /// The customer's own draw.
+    pub draw: Option<f64>,
+    /// What was maximised.
+    pub score: f64,
+    /// 1, 2, ... by score within the promotion.
+    pub rank: u32,
+    /// Whether the estimate alone would have chosen it too.
+    pub greedy: Option<bool>,
+    /// x, in numbers that single precision has.
+    pub features: armwise::Row,
+}
+
+/// What became of a decision, by an entry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The decision.
+    pub decision: DecisionId,
+    /// The reward; none for an undelivered send.
+    pub reward: Option<f64>,
+}
+
+/// An outcome with the entry that it came by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Heard {
+    /// The entry.
+    pub seq: u64,
+    /// What the entry was.
+    pub kind: Kind,
+    /// What became of which decision.
+    pub outcome: Outcome,
+}
+
+fn text(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_le_bytes());
+    hash.update(text);
+}
+
+fn optional(hash: &mut Sha256, number: Option<f64>) {
+    hash.update([u8::from(number.is_some())]);
+    hash.update(number.unwrap_or(0.0).to_bits().to_le_bytes());
+}
+
+/// SHA-256 over decisions in their order.
+pub(crate) fn digest_sent(sent: &[Sent]) -> Sha {
+    let (mut hash, mut features) = (Sha256::new(), Vec::new());
+    for row in sent {
+        hash.update(row.id.key().to_le_bytes());
+        text(&mut hash, &row.customer);
+        text(&mut hash, &row.promotion);
+        hash.update([u8::from(row.control), u8::from(row.segment.is_some())]);
+        text(&mut hash, row.segment.as_deref().unwrap_or(""));
+        for number in [row.mean, row.width, row.score] {
+            hash.update(number.to_bits().to_le_bytes());
+        }
+        optional(&mut hash, row.draw);
+        hash.update(row.rank.to_le_bytes());
+        hash.update([row.greedy.map_or(2, u8::from)]);
+        feature_bytes(&row.features, &mut features);
+        hash.update(&features);
+    }
+    Sha::finish(hash)
+}
+
+/// SHA-256 over outcomes in their order.
+pub(crate) fn digest_outcomes<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Sha {
+    let mut hash = Sha256::new();
+    for outcome in outcomes {
+        hash.update(outcome.decision.key().to_le_bytes());
+        optional(&mut hash, outcome.reward);
+    }
+    Sha::finish(hash)
+}
+
+/// The hash of all that was heard of a round, one entry further: over the hash before, the entry, its kind and its
+/// outcomes of this round. It vouches for the round's outcomes without a look at any other round's.
+pub(super) fn hear(before: Sha, seq: u64, kind: Kind, digest: Sha) -> Sha {
+    let hash = Sha256::new().chain_update(before.0).chain_update(seq.to_le_bytes());
+    Sha::finish(hash.chain_update(kind.name()).chain_update(digest.0))
+}
+
+/// As [`hear`], from nothing over all of a round's outcomes.
+pub(super) fn hear_all(heard: &[Heard]) -> Sha {
+    let runs = heard.chunk_by(|a, b| a.seq == b.seq);
+    runs.fold(Sha::of(""), |before, run| {
+        hear(before, run[0].seq, run[0].kind, digest_outcomes(run.iter().map(|heard| &heard.outcome)))
+    })
+}
+
+/// The features as they are stored, little-endian f32: the recipe gives numbers of single precision, so nothing is lost.
+pub(crate) fn feature_bytes(features: &[f64], room: &mut Vec<u8>) {
+    room.clear();
+    room.extend(features.iter().flat_map(|&x| (x as f32).to_le_bytes()));
+}

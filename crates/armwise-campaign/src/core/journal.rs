@@ -1,0 +1,144 @@
+//! The journal: where entries, their rows and the sums are kept. The core knows nothing else of a store.
+//!
+//! A store keeps what it is given and finds it again; what it gives back is checked here in the core against the chain,
+//! so a store needs no hashing of its own. The one duty it has: an append is all or nothing, and it is refused when the
+//! head has moved.
+
+use super::{DecisionId, Entry, Head, Heard, Kind, Outcome, Sent, Sha};
+use crate::Error;
+use std::{fmt, path::Path};
+
+/// The rows that belong to an entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// The entry.
+    pub seq: u64,
+    /// The decisions of a chosen round.
+    pub decisions: &'a [Sent],
+    /// What became of decisions.
+    pub outcomes: &'a [Outcome],
+}
+
+/// An entry with what is kept beside it.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// The entry.
+    pub entry: Entry,
+    /// The new sums of segments, as bytes.
+    pub sums: Vec<(u64, Vec<u8>)>,
+    /// What a checkpoint keeps; only the newest need be kept.
+    pub kept: Option<Kept>,
+}
+
+/// The bytes that a checkpoint vouches for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The checkpoint's entry.
+    pub seq: u64,
+    /// The state, as bytes.
+    pub state: Vec<u8>,
+    /// The merged model, as bytes.
+    pub model: Vec<u8>,
+}
+
+/// A decision as far as looking it up needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Its id.
+    pub id: DecisionId,
+    /// The customer.
+    pub customer: String,
+    /// The promotion.
+    pub promotion: String,
+}
+
+/// Makes the entries once their rows are written.
+pub type Seal<'a> = &'a mut dyn FnMut() -> Result<Vec<Record>, Error>;
+
+/// A journal. Rounds, entries and rows are given back in ascending order, numbers with every bit; only the sign of zero
+/// may be lost (SQLite has none), so the core gives it none.
+pub trait Journal: fmt::Debug + Send {
+    /// Where it is, for messages.
+    fn path(&self) -> &Path;
+
+    /// Appends entries with their rows, all or nothing, and gives them back once they are on the disk.
+    ///
+    /// `seal` is asked after the rows are written, so that they can be hashed meanwhile; its error undoes all.
+    ///
+    /// # Errors
+    /// [`Error::HeadMoved`] unless `against` is the head, [`Error::KeyUsed`] for a key that an entry has already, the
+    /// error of `seal`, [`Error::Storage`]. Nothing has changed then.
+    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error>;
+
+    /// One entry.
+    ///
+    /// # Errors
+    /// Of the store; so for all below.
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, Error>;
+
+    /// The entries after `seq`.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error>;
+
+    /// What the newest checkpoint keeps.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn kept(&self) -> Result<Option<Kept>, Error>;
+
+    /// The sums of a segment as they were given last.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error>;
+
+    /// The decisions of a round.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error>;
+
+    /// One decision.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error>;
+
+    /// The decisions about a customer.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error>;
+
+    /// The outcomes that belong to an entry.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error>;
+
+    /// All outcomes of a round's decisions, by entry, within an entry in its order.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn heard(&self, round: u64) -> Result<Vec<Heard>, Error>;
+
+    /// Whether an entry of this kind has read a table with this digest.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error>;
+
+    /// How many decisions and how many outcomes there are.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn count(&self) -> Result<(u64, u64), Error>;
+
+    /// What is wrong with the store's own structure, in its own words.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn problems(&self) -> Result<Vec<String>, Error>;
+}

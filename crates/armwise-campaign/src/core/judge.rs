@@ -1,0 +1,101 @@
+//! Whether a row changes something, says what is known, or is put aside.
+//!
+//! Rewards never change a reward that is there, corrections never give a first one, and a bounce never overrules an
+//! answer. So which of two contradicting rows counts never depends on luck.
+
+use super::{DecisionId, Feedback, Kind, Outcome, Rejection, find::Finder, learn::Response};
+use crate::{Error, config::RewardRule};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) enum Verdict {
+    Apply(Outcome),
+    Repeated,
+    Reject(Rejection),
+}
+
+/// What a row says, once its decision is found.
+pub(super) type Claim = Result<Outcome, Verdict>;
+
+/// Finds the decision and the reward of a row.
+pub(super) fn claim(
+    finder: &Finder<'_>,
+    response: &Response,
+    feedback: Feedback,
+    seen_before: bool,
+) -> Result<Claim, Error> {
+    let reward = match reward(response, feedback) {
+        Ok(reward) => reward,
+        Err(rejection) => return Ok(Err(Verdict::Reject(rejection))),
+    };
+    let found = finder.find(response)?;
+    // Where no decision is found there is no round whose rules could judge the reward; those of now do.
+    let rule = match &found {
+        Ok(decision) => finder.reward_rule(*decision)?,
+        Err(_) => finder.campaign().config().reward,
+    };
+    if let Some(reward) = reward.filter(|&reward| is_outside(rule, reward)) {
+        return Ok(Err(Verdict::Reject(Rejection::RewardOutside(reward))));
+    }
+    Ok(match found {
+        Ok(decision) => Ok(Outcome { decision, reward }),
+        // It named a single decision when the table was read first.
+        Err(Rejection::Ambiguous(_)) if seen_before => Err(Verdict::Repeated),
+        Err(rejection) => Err(Verdict::Reject(rejection)),
+    })
+}
+
+/// The decisions about which a table contradicts itself: none of their rows count, whichever comes first.
+pub(super) fn contradictions<'a>(claims: impl Iterator<Item = &'a Outcome>) -> BTreeSet<DecisionId> {
+    let mut first: BTreeMap<DecisionId, Option<f64>> = BTreeMap::new();
+    let differs = |claim: &&Outcome| !same(*first.entry(claim.decision).or_insert(claim.reward), claim.reward);
+    claims.filter(differs).map(|claim| claim.decision).collect()
+}
+
+/// Judges a row by what is known of its decision.
+pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback) -> Result<Verdict, Error> {
+    let (id, reward) = (outcome.decision, outcome.reward);
+    let history = finder.history(id)?;
+    let last = history.last().map(|&(_, reward)| reward);
+    let closed = finder.closed(id);
+    Ok(match feedback {
+        Feedback::Rewards | Feedback::Responders { .. } => match last {
+            _ if history.iter().any(|&(kind, old)| kind == Kind::Learn && same(old, reward)) => Verdict::Repeated,
+            None if closed => Verdict::Reject(Rejection::Closed(id.round)),
+            None => Verdict::Apply(outcome),
+            Some(None) => Verdict::Reject(Rejection::WasUndelivered(id)),
+            Some(Some(reward)) => Verdict::Reject(Rejection::HasReward { decision: id, reward }),
+        },
+        Feedback::Corrections => match last {
+            None if !closed => Verdict::Reject(Rejection::NothingToCorrect(id)),
+            Some(old) if same(old, reward) => Verdict::Repeated,
+            _ => Verdict::Apply(outcome),
+        },
+        Feedback::Undelivered => match last {
+            Some(None) => Verdict::Repeated,
+            None => Verdict::Apply(outcome),
+            Some(Some(reward)) => Verdict::Reject(Rejection::Arrived { decision: id, reward }),
+        },
+    })
+}
+
+/// The reward of a row, zero without a sign; none for a bounce.
+fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Rejection> {
+    let text = match feedback {
+        Feedback::Undelivered => return Ok(None),
+        Feedback::Responders { worth } if response.reward.is_none() => return Ok(Some(worth + 0.0)),
+        _ => response.reward.as_ref().ok_or(Rejection::MissingReward)?,
+    };
+    match text.trim().parse::<f64>() {
+        Ok(reward) if reward.is_finite() => Ok(Some(reward + 0.0)),
+        _ => Err(Rejection::BadReward(text.clone())),
+    }
+}
+
+/// Whether a reward is not believed; the model could not learn from one of more than 1e100 whatever the rule says.
+fn is_outside(rule: RewardRule, reward: f64) -> bool {
+    rule.min.is_some_and(|min| reward < min) || rule.max.is_some_and(|max| reward > max) || reward.abs() > 1e100
+}
+
+fn same(a: Option<f64>, b: Option<f64>) -> bool {
+    a.map(f64::to_bits) == b.map(f64::to_bits)
+}

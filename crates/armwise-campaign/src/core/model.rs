@@ -1,0 +1,133 @@
+//! The campaign's model: the stored sums of its segments, merged; or all of it summed anew from decisions and outcomes.
+//!
+//! Merging begins with the sums that the last checkpoint keeps merged, so it costs as much as there are segments since.
+//! A reward for an earlier segment begins anew from the first one (rare), and the next checkpoint follows at once.
+
+use super::{Campaign, Setup, Sha, fold, model_hash, sums};
+use crate::Error;
+use armwise::{Learner, Model, Round};
+use std::collections::BTreeMap;
+
+/// A model that knows nothing.
+pub(super) fn empty(setup: &Setup) -> Result<Model, Error> {
+    Ok(Model::new(setup.recipe.dim(), setup.config.promotion.len())?.with_gamma(setup.config.gamma)?)
+}
+
+/// What the campaign began with.
+pub(super) fn start(setup: &Setup) -> Result<Model, Error> {
+    setup.start.clone().map_or_else(|| empty(setup), Ok)
+}
+
+impl Campaign {
+    /// The stored sums of a segment, if they are those that the journal vouches for.
+    pub(super) fn stored_sums(&self, segment: u64, hash: Sha) -> Result<Option<Model>, Error> {
+        let bytes = self.journal.sums(segment)?;
+        Ok(bytes.filter(|bytes| Sha::of(bytes) == hash).and_then(|bytes| sums::decode(&bytes)))
+    }
+
+    /// The sums of a segment: the stored ones, or where they do not fit, from the journal.
+    fn sums_of(&self, segment: u64, hash: Sha) -> Result<Model, Error> {
+        match self.stored_sums(segment, hash)? {
+            Some(sums) => Ok(sums),
+            None => Ok(self.replay_segment(segment, u64::MAX)?.map_or_else(|| empty(&self.setup), Ok)?),
+        }
+    }
+
+    /// The sums of a segment's rounds.
+    pub(super) fn sum(&self, rounds: &[fold::Played]) -> Result<Model, Error> {
+        Ok(fold::sum(empty(&self.setup)?, rounds, |promotion| self.config().block(promotion))?)
+    }
+
+    /// The model with some segments' sums replaced; and, on the way, the merged sums of all segments up to `keep`.
+    pub(super) fn merge(
+        &self,
+        changed: &BTreeMap<u64, Model>,
+        keep: Option<u64>,
+    ) -> Result<(Model, Option<Model>), Error> {
+        let first = changed.keys().next();
+        let begin = self.prefix.as_ref().filter(|prefix| {
+            first.is_none_or(|&first| first > prefix.through) && keep.is_none_or(|keep| keep >= prefix.through)
+        });
+        let (mut model, through) = match begin {
+            Some(prefix) => (prefix.model.clone(), prefix.through),
+            None => (start(&self.setup)?, 0),
+        };
+        let mut segments: Vec<u64> = self.state.sums.range(through + 1..).map(|(&segment, _)| segment).collect();
+        segments.extend(changed.keys().filter(|segment| !self.state.sums.contains_key(segment)));
+        segments.sort_unstable();
+        let mut kept = None;
+        for segment in segments {
+            if keep.is_some_and(|keep| segment > keep) && kept.is_none() {
+                kept = Some(model.clone());
+            }
+            match changed.get(&segment) {
+                Some(sums) => model.merge(sums)?,
+                None => model.merge(&self.sums_of(segment, self.state.sums[&segment])?)?,
+            }
+        }
+        let kept = keep.map(|_| kept.unwrap_or_else(|| model.clone()));
+        Ok((model, kept))
+    }
+
+    /// The model after the last entry.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if the sums are not those of the journal.
+    pub fn model(&self) -> Result<Model, Error> {
+        let (model, _) = self.merge(&BTreeMap::new(), None)?;
+        if model_hash(&model) == self.state.model {
+            return Ok(model);
+        }
+        let model = self.replay(u64::MAX)?;
+        if model_hash(&model) == self.state.model {
+            return Ok(model);
+        }
+        Err(self.damaged("the model is not the one that the journal names"))
+    }
+
+    /// The sums of a segment after entry `until`, from decisions and outcomes alone; none if nothing was heard of it.
+    pub(super) fn replay_segment(&self, segment: u64, until: u64) -> Result<Option<Model>, Error> {
+        let chosen = self.rounds_in(segment).filter(|round| self.rounds()[round].seq <= until);
+        let rounds = chosen.map(|round| self.played(round, until)).collect::<Result<Vec<_>, _>>()?;
+        let touched = rounds.iter().any(|round| round.closed || !round.last.is_empty());
+        touched.then(|| self.sum(&rounds)).transpose()
+    }
+
+    /// The model after entry `until`, from decisions and outcomes alone, without stored sums.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn replay(&self, until: u64) -> Result<Model, Error> {
+        self.replay_to(u64::MAX, until)
+    }
+
+    /// As [`replay`](Self::replay), only the segments up to `through`.
+    pub(super) fn replay_to(&self, through: u64, until: u64) -> Result<Model, Error> {
+        let mut model = start(&self.setup)?;
+        let mut segments: Vec<u64> = self.rounds().keys().map(|&round| self.segment_of(round)).collect();
+        segments.dedup();
+        for segment in segments.into_iter().filter(|&segment| segment <= through) {
+            if let Some(sums) = self.replay_segment(segment, until)? {
+                model.merge(&sums)?;
+            }
+        }
+        Ok(model)
+    }
+
+    /// The learner as a file that the library and the Python package load, with the round to go on with.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn saved_learner(&self) -> Result<String, Error> {
+        let next = Round::new(self.config().seed, self.next_round());
+        Ok(self.learner(self.model()?)?.to_json_with(Some(next))?)
+    }
+
+    /// A learner with this model and the algorithm that the rules name now.
+    ///
+    /// # Errors
+    /// [`Error::Library`] for parameters outside their range.
+    pub fn learner(&self, model: Model) -> Result<Learner, Error> {
+        Ok(Learner::with_model(self.config().algorithm, model)?.with_ties(self.config().ties))
+    }
+}

@@ -1,0 +1,77 @@
+//! Why a command is refused: the facts. The text for people is made from them in one place, here.
+
+use std::fmt;
+
+/// Why a command is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Rounds count from 1 to 2^31 - 1.
+    BadRound(u64),
+    /// The round was chosen before.
+    RoundExists {
+        /// The round.
+        round: u64,
+        /// The last round.
+        last: u64,
+    },
+    /// Rounds are chosen in ascending order.
+    RoundBefore {
+        /// The round.
+        round: u64,
+        /// The last round.
+        last: u64,
+    },
+    /// The round was taken back, so it has no response window.
+    Revoked(u64),
+    /// An amendment may not change this.
+    Frozen(Frozen),
+}
+
+/// What an amendment may not change, because decisions, sums and draws of earlier rounds depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Frozen {
+    /// The column with the customer's id.
+    Customer,
+    /// The features.
+    Features,
+    /// The forgetting factor.
+    Gamma,
+    /// The seed.
+    Seed,
+    /// Names, order or number of the promotions.
+    Promotions,
+}
+
+impl Frozen {
+    /// The field of the rules.
+    #[must_use]
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Customer => "customer",
+            Self::Features => "features",
+            Self::Gamma => "gamma",
+            Self::Seed => "seed",
+            Self::Promotions => "promotion.name",
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadRound(round) => write!(f, "round {round}: rounds count from 1 to 2^31 - 1"),
+            Self::RoundExists { round, last } => write!(f, "round {round} was chosen already (the last is {last})"),
+            Self::RoundBefore { round, last } => write!(f, "round {round} is before the last one (the last is {last})"),
+            Self::Revoked(round) => write!(f, "round {round} was revoked, so it cannot be closed"),
+            Self::Frozen(Frozen::Promotions) => write!(
+                f,
+                "the names, the order and the number of promotions (promotion.name) stay as the campaign began; begin another campaign for others"
+            ),
+            Self::Frozen(frozen) => {
+                write!(f, "{} stays as the campaign began; begin another campaign for another one", frozen.field())
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A round that was never sent is taken back.
+//!
+//! The entry that chose it stays, and so does its number; only what follows from it ends: rewards, rest, controls.
+
+use super::{Campaign, Command, Draft, OfRound, Sha};
+use crate::Error;
+use serde::Serialize;
+
+/// What revoking a round did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Revoked {
+    /// The round.
+    pub round: u64,
+    /// Whether it was revoked before; nothing has changed then.
+    pub already: bool,
+    /// How many sends were taken back.
+    pub sends: u64,
+    /// How many rewards left the model with them.
+    pub rewards: u64,
+    /// The hash of the model now.
+    pub model: Sha,
+}
+
+/// Takes a round back that was never sent: its decisions have no rewards, also where some were learned, its customers do
+/// not rest, its controls do not count.
+///
+/// # Errors
+/// [`Error::NotFound`] for a round that was not chosen.
+pub fn revoke(campaign: &mut Campaign, round: u64) -> Result<Revoked, Error> {
+    let (info, against) = (campaign.round(round)?, campaign.head());
+    let (already, counts) = (info.revoked(), info.counts);
+    if !already {
+        campaign.append(&against, &Draft::new(Command::Revoke(OfRound { round })), || Ok(()))?;
+    }
+    let (sends, rewards) = (counts.sends, counts.answered + counts.silent);
+    Ok(Revoked { round, already, sends, rewards, model: campaign.model_hash() })
+}

@@ -1,0 +1,192 @@
+//! Where a campaign stands after an entry: rounds, rules, hashes of the sums. A left fold over the entries.
+//!
+//! An entry says what it changed, so the state needs no rows. Its bytes are what a checkpoint vouches for: a field that
+//! is added must go into [`State::encode`] and [`State::decode`], and makes older checkpoints unreadable, which costs
+//! one walk over the whole journal and nothing else.
+
+use super::{
+    Changes, Command, Counts, Entry, Sha,
+    bytes::{Reader, Writer},
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a campaign knows of a round without reading its decisions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoundInfo {
+    /// The round's number.
+    pub round: u64,
+    /// The entry that chose it.
+    pub seq: u64,
+    /// When it was chosen.
+    pub at: String,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// The entry with the rules that held.
+    pub rules: u64,
+    /// How many decisions it has, hold-out ones included.
+    pub decisions: u64,
+    /// SHA-256 over them.
+    pub digest: Sha,
+    /// The entry that ended its response window.
+    pub closed_by: Option<u64>,
+    /// The entry that took it back.
+    pub revoked_by: Option<u64>,
+    /// What became of its decisions.
+    pub counts: Counts,
+    /// The hash of all that was heard of it.
+    pub heard: Sha,
+}
+
+impl RoundInfo {
+    /// Whether its response window has ended.
+    #[must_use]
+    pub fn closed(&self) -> bool {
+        self.closed_by.is_some()
+    }
+
+    /// Whether it was taken back: it was never sent.
+    #[must_use]
+    pub fn revoked(&self) -> bool {
+        self.revoked_by.is_some()
+    }
+}
+
+/// The entry that holds rules, and SHA-256 of its body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RulesAt {
+    pub(super) seq: u64,
+    pub(super) body: Sha,
+}
+
+/// Where a campaign stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct State {
+    /// Of `init` and of every amendment, ascending; the last holds now.
+    pub(super) rules: Vec<RulesAt>,
+    pub(super) rounds: BTreeMap<u64, RoundInfo>,
+    /// The hashes of the sums of the segments that something was heard of.
+    pub(super) sums: BTreeMap<u64, Sha>,
+    /// The hash of the model.
+    pub(super) model: Sha,
+}
+
+impl State {
+    /// Before the first entry.
+    pub(super) fn new() -> Self {
+        Self { rules: Vec::new(), rounds: BTreeMap::new(), sums: BTreeMap::new(), model: Sha::of("") }
+    }
+
+    /// Goes one entry on and gives the first segment whose sums are new; says what is wrong with an entry that cannot
+    /// follow.
+    pub(super) fn apply(&mut self, entry: &Entry) -> Result<Option<u64>, String> {
+        let seq = entry.seq;
+        let bad = |problem: &dyn std::fmt::Display| format!("entry {seq} ({}): {problem}", entry.kind.name());
+        let command = entry.command().map_err(|error| bad(&error))?;
+        let changes: Changes = serde_json::from_str(&entry.changes).map_err(|error| bad(&error))?;
+        if command.round() != entry.round {
+            return Err(bad(&"its round is not the one of its body"));
+        }
+        match &command {
+            Command::Init(_) | Command::Amend(_) => self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) }),
+            Command::Choose(chosen) => {
+                let info = RoundInfo {
+                    round: chosen.round,
+                    seq,
+                    at: entry.at.clone(),
+                    seed: chosen.seed,
+                    rules: self.rules.last().map_or(0, |rules| rules.seq),
+                    decisions: entry.rows,
+                    digest: entry.digest,
+                    closed_by: None,
+                    revoked_by: None,
+                    counts: Counts::default(),
+                    heard: Sha::of(""),
+                };
+                if self.rounds.insert(chosen.round, info).is_some() {
+                    return Err(bad(&"the round was chosen before"));
+                }
+            }
+            Command::Close(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.closed_by = Some(seq),
+            Command::Revoke(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.revoked_by = Some(seq),
+            Command::Learn(_) | Command::Correct(_) | Command::Undelivered(_) | Command::Checkpoint(_) => {}
+        }
+        for change in changes.rounds {
+            let info = self.known(Some(change.round)).ok_or_else(|| bad(&"it changes an unknown round"))?;
+            (info.counts, info.heard) = (change.counts, change.heard);
+        }
+        self.sums.extend(changes.sums.iter().map(|change| (change.segment, change.hash)));
+        self.model = entry.model;
+        Ok(changes.sums.iter().map(|change| change.segment).min())
+    }
+
+    fn known(&mut self, round: Option<u64>) -> Option<&mut RoundInfo> {
+        self.rounds.get_mut(&round?)
+    }
+
+    /// As bytes.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.hash(self.model);
+        out.whole(self.rules.len() as u64);
+        for rules in &self.rules {
+            out.whole(rules.seq);
+            out.hash(rules.body);
+        }
+        out.whole(self.rounds.len() as u64);
+        for info in self.rounds.values() {
+            [info.round, info.seq, info.seed, info.rules, info.decisions]
+                .into_iter()
+                .for_each(|value| out.whole(value));
+            out.text(&info.at);
+            out.hash(info.digest);
+            // No entry has the number 0.
+            out.whole(info.closed_by.unwrap_or(0));
+            out.whole(info.revoked_by.unwrap_or(0));
+            let Counts { sends, answered, silent, pending, undelivered, controls, rewards } = info.counts;
+            [sends, answered, silent, pending, undelivered, controls].into_iter().for_each(|value| out.whole(value));
+            out.number(rewards);
+            out.hash(info.heard);
+        }
+        out.whole(self.sums.len() as u64);
+        for (&segment, &hash) in &self.sums {
+            out.whole(segment);
+            out.hash(hash);
+        }
+        out.0
+    }
+
+    /// From bytes; none if they are not a state.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Reader::new(bytes);
+        let mut state = Self { model: bytes.hash()?, ..Self::new() };
+        for _ in 0..bytes.whole()? {
+            state.rules.push(RulesAt { seq: bytes.whole()?, body: bytes.hash()? });
+        }
+        for _ in 0..bytes.whole()? {
+            let [round, seq, seed, rules, decisions] = wholes(&mut bytes)?;
+            let (at, digest) = (bytes.text()?, bytes.hash()?);
+            let [closed_by, revoked_by] = wholes(&mut bytes)?.map(|seq| Some(seq).filter(|&seq| seq > 0));
+            let [sends, answered, silent, pending, undelivered, controls] = wholes(&mut bytes)?;
+            let rewards = bytes.number()?;
+            let counts = Counts { sends, answered, silent, pending, undelivered, controls, rewards };
+            let heard = bytes.hash()?;
+            let info =
+                RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };
+            state.rounds.insert(round, info);
+        }
+        for _ in 0..bytes.whole()? {
+            let segment = bytes.whole()?;
+            state.sums.insert(segment, bytes.hash()?);
+        }
+        bytes.is_done().then_some(state)
+    }
+}
+
+fn wholes<const N: usize>(bytes: &mut Reader<'_>) -> Option<[u64; N]> {
+    let mut values = [0; N];
+    for value in &mut values {
+        *value = bytes.whole()?;
+    }
+    Some(values)
+}

@@ -1,0 +1,271 @@
+//! The campaign's file: a journal in a SQLite database.
+//!
+//! An append is one transaction (WAL, synchronous=FULL), so it is on the disk or it is not. A writer holds the kernel
+//! lock beside the file until it is dropped; readers need none.
+
+mod lock;
+mod migrate;
+mod old;
+mod rows;
+mod schema;
+
+pub use migrate::{MigratedFile, migrate};
+
+use crate::{
+    Campaign, Error,
+    core::{
+        DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Sent, Setup, Sha, Verified,
+        failpoint,
+    },
+};
+use lock::Lock;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use std::path::{Path, PathBuf};
+
+/// A journal in a SQLite file.
+#[derive(Debug)]
+pub struct Sqlite {
+    path: PathBuf,
+    db: Connection,
+    /// Held by writers until they are dropped.
+    _lock: Option<Lock>,
+}
+
+impl Sqlite {
+    /// Makes a new file for a journal, which is empty; `writer` is who the lock names.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the file exists, [`Error::Storage`] if it cannot be written.
+    pub fn create(path: &Path, writer: &str) -> Result<Self, Error> {
+        if path.exists() {
+            return Err(Error::Exists { path: path.to_owned() });
+        }
+        let lock = Lock::take(path, writer)?;
+        match schema::create(path) {
+            Ok(db) => Ok(Self { path: path.to_owned(), db, _lock: Some(lock) }),
+            Err(error) => {
+                let _ = std::fs::remove_file(path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens a file; `writer` is who the lock names, none only reads.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`], [`Error::Locked`].
+    pub fn open(path: &Path, writer: Option<&str>) -> Result<Self, Error> {
+        let (db, lock) = connect(path, writer)?;
+        schema::check(&db, path)?;
+        schema::prepare(&db, path, writer.is_some())?;
+        Ok(Self { path: path.to_owned(), db, _lock: lock })
+    }
+
+    fn sql(&self, error: rusqlite::Error) -> Error {
+        sql(&self.path, error)
+    }
+}
+
+/// Opens a database that must be there.
+fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Option<Lock>), Error> {
+    let about = std::fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NoCampaign { path: path.to_owned() },
+        _ => Error::io(path, error),
+    })?;
+    if writer.is_some() && about.permissions().readonly() {
+        return Err(Error::Storage { path: path.to_owned(), problem: "the file is read-only".to_owned(), cause: None });
+    }
+    let lock = writer.map(|writer| Lock::take(path, writer)).transpose()?;
+    let flags = if writer.is_some() { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
+    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
+    Ok((db.map_err(|error| sql(path, error))?, lock))
+}
+
+impl Campaign {
+    /// Makes a campaign in a new file.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if the file exists, [`Error::Storage`] if it cannot be written.
+    pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
+        let store = Sqlite::create(path, "init")?;
+        Self::begin(Box::new(store), setup).inspect_err(|_| {
+            let _ = std::fs::remove_file(path);
+        })
+    }
+
+    /// Opens a campaign's file to look at it; several may at once, also beside a writer.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        Self::open(Box::new(Sqlite::open(path, None)?))
+    }
+
+    /// Opens a campaign's file to write to it; `writer` is who the lock names.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and [`Error::Locked`].
+    pub fn write(path: &Path, writer: &str) -> Result<Self, Error> {
+        Self::open(Box::new(Sqlite::open(path, Some(writer))?))
+    }
+}
+
+/// Checks a campaign's file.
+///
+/// # Errors
+/// [`Error::NotFound`], or [`Error::Storage`] if it cannot be read at all; damage is not an error but a finding.
+pub fn verify(path: &Path) -> Result<Verified, Error> {
+    Verified::of(Campaign::read(path))
+}
+
+impl Journal for Sqlite {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error> {
+        let path = self.path.clone();
+        let failed = |error: rusqlite::Error| sql(&path, error);
+        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let head = rows::head(&transaction).map_err(failed)?;
+        if head != *against {
+            return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
+        }
+        failpoint("begun");
+        for Rows { seq, decisions, outcomes } in rows {
+            rows::insert_decisions(&transaction, *seq, decisions).map_err(failed)?;
+            rows::insert_outcomes(&transaction, *seq, outcomes).map_err(failed)?;
+        }
+        failpoint("rows-written");
+        let mut appended = Vec::new();
+        for record in seal()? {
+            if let Some(key) = &record.entry.key
+                && rows::has_key(&transaction, key).map_err(failed)?
+            {
+                return Err(Error::KeyUsed { path, key: key.clone() });
+            }
+            rows::insert_record(&transaction, &record).map_err(failed)?;
+            appended.push(record.entry);
+        }
+        failpoint("event-written");
+        failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
+        transaction.commit().map_err(failed)?;
+        failpoint("committed");
+        Ok(appended)
+    }
+
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
+        let mut statement =
+            self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?").map_err(|error| self.sql(error))?;
+        statement.query_row([seq.cast_signed()], rows::read_entry).optional().map_err(|error| self.sql(error))
+    }
+
+    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
+        self.collect("SELECT * FROM entry WHERE seq > ? ORDER BY seq", [seq.cast_signed()], rows::read_entry)
+    }
+
+    fn kept(&self) -> Result<Option<Kept>, Error> {
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok(Kept { seq: row.get::<_, i64>(0)?.cast_unsigned(), state: row.get(1)?, model: row.get(2)? })
+        };
+        let sql = "SELECT seq, state, model FROM checkpoint ORDER BY seq DESC LIMIT 1";
+        self.db.query_row(sql, [], read).optional().map_err(|error| self.sql(error))
+    }
+
+    fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
+        let mut statement =
+            self.db.prepare_cached("SELECT bytes FROM sums WHERE segment = ?").map_err(|error| self.sql(error))?;
+        let bytes = statement.query_row([segment.cast_signed()], |row| row.get(0));
+        bytes.optional().map_err(|error| self.sql(error))
+    }
+
+    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
+        self.collect("SELECT * FROM decision WHERE id >= ? AND id < ? ORDER BY id", range(round), rows::read_decision)
+    }
+
+    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error> {
+        let sql = "SELECT id, customer, promotion FROM decision WHERE id = ?";
+        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.sql(error))?;
+        statement.query_row([id.key()], rows::read_named).optional().map_err(|error| self.sql(error))
+    }
+
+    fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
+        let sql = "SELECT id, customer, promotion FROM decision WHERE customer = ? ORDER BY id";
+        self.collect(sql, [customer], rows::read_named)
+    }
+
+    fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
+        let sql = "SELECT decision, reward FROM outcome WHERE seq = ? ORDER BY number";
+        self.collect(sql, [seq.cast_signed()], rows::read_outcome)
+    }
+
+    fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
+        let sql = "SELECT o.decision, o.reward, o.seq, e.kind FROM outcome o JOIN entry e ON e.seq = o.seq \
+                   WHERE o.decision >= ? AND o.decision < ? ORDER BY o.seq, o.number";
+        self.collect(sql, range(round), rows::read_heard)
+    }
+
+    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE json_extract(body, '$.digest') = ? AND kind = ?)";
+        let found = self.db.query_row(sql, params![digest.to_string(), kind.name()], |row| row.get(0));
+        found.map_err(|error| self.sql(error))
+    }
+
+    fn count(&self) -> Result<(u64, u64), Error> {
+        let count = |table: &str| {
+            let sql = format!("SELECT count(*) FROM {table} NOT INDEXED");
+            self.db.query_row(&sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+        };
+        let both = count("decision").and_then(|decisions| Ok((decisions, count("outcome")?)));
+        both.map_err(|error| self.sql(error))
+    }
+
+    fn problems(&self) -> Result<Vec<String>, Error> {
+        let lines = self.db.prepare("PRAGMA integrity_check").and_then(|mut statement| {
+            statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()
+        });
+        Ok(match lines {
+            Ok(lines) if lines == ["ok"] => Vec::new(),
+            Ok(lines) => vec![format!("SQLite's structure: {}", lines.first().map_or("", String::as_str))],
+            Err(error) => vec![format!("SQLite's structure: {error}")],
+        })
+    }
+}
+
+impl Sqlite {
+    fn collect<T>(
+        &self,
+        sql: &str,
+        parameters: impl rusqlite::Params,
+        read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.sql(error))?;
+        let rows = statement.query_map(parameters, read).map_err(|error| self.sql(error))?;
+        rows.collect::<Result<_, _>>().map_err(|error| self.sql(error))
+    }
+}
+
+/// The ids of a round's decisions: from the first on, below the second.
+fn range(round: u64) -> [i64; 2] {
+    [(round << 32).cast_signed(), ((round + 1) << 32).cast_signed()]
+}
+
+/// What SQLite's errors mean for a campaign.
+fn sql(path: &Path, error: rusqlite::Error) -> Error {
+    let (path, problem) = (path.to_owned(), error.to_string());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => {
+            let problem = "it is not an armwise campaign, or its first bytes are destroyed".to_owned();
+            Error::Damaged { path, problem, cause: Some(Box::new(error)) }
+        }
+        Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, problem, cause: Some(Box::new(error)) },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            Error::Locked { path, holder: "another program that has it open with SQLite".to_owned() }
+        }
+        // A value of another type than the schema says, a missing table: not what was written.
+        _ if !matches!(error, rusqlite::Error::SqliteFailure(..)) => {
+            Error::Damaged { path, problem, cause: Some(Box::new(error)) }
+        }
+        _ => Error::Storage { path, problem, cause: Some(Box::new(error)) },
+    }
+}

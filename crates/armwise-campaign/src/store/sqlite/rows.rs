@@ -1,0 +1,139 @@
+//! Entries, decisions, outcomes and what is stored beside them, to and from rows of the schema.
+
+use crate::core::{DecisionId, Entry, Head, Heard, Kind, Named, Outcome, Record, Sent, Sha, feature_bytes};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::Type};
+
+/// The last entry.
+pub(super) fn head(db: &Connection) -> rusqlite::Result<Head> {
+    let read = |row: &Row<'_>| Ok(Head { seq: whole(row, "seq")?, hash: hash(row, "hash")? });
+    let head = db.query_row("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1", [], read);
+    Ok(head.optional()?.unwrap_or_else(Head::none))
+}
+
+pub(super) fn has_key(db: &Connection, key: &str) -> rusqlite::Result<bool> {
+    db.query_row("SELECT EXISTS (SELECT 1 FROM entry WHERE key = ?)", [key], |row| row.get(0))
+}
+
+/// Writes an entry and what is stored beside it; of checkpoints only the newest is kept.
+pub(super) fn insert_record(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
+    let Record { entry, sums, kept } = record;
+    transaction.execute(
+        "INSERT INTO entry (seq, at, kind, round, key, body, changes, rows, digest, model, hash) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            entry.seq.cast_signed(),
+            entry.at,
+            entry.kind.name(),
+            entry.round.map(u64::cast_signed),
+            entry.key,
+            entry.body,
+            entry.changes,
+            entry.rows.cast_signed(),
+            entry.digest.to_string(),
+            entry.model.to_string(),
+            entry.hash.to_string(),
+        ],
+    )?;
+    for (segment, bytes) in sums {
+        transaction.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", params![segment.cast_signed(), bytes])?;
+    }
+    if let Some(kept) = kept {
+        transaction.execute("DELETE FROM checkpoint", [])?;
+        let row = params![kept.seq.cast_signed(), kept.state, kept.model];
+        transaction.execute("INSERT INTO checkpoint VALUES (?, ?, ?)", row)?;
+    }
+    Ok(())
+}
+
+pub(super) fn insert_decisions(transaction: &Transaction<'_>, seq: u64, decisions: &[Sent]) -> rusqlite::Result<()> {
+    if decisions.is_empty() {
+        return Ok(());
+    }
+    let mut insert = transaction.prepare("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut features = Vec::new();
+    for row in decisions {
+        feature_bytes(&row.features, &mut features);
+        let Sent { customer, promotion, control, segment, mean, width, draw, score, rank, greedy, .. } = row;
+        let (id, seq) = (row.id.key(), seq.cast_signed());
+        insert.execute(params![
+            id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features
+        ])?;
+    }
+    Ok(())
+}
+
+pub(super) fn insert_outcomes(transaction: &Transaction<'_>, seq: u64, outcomes: &[Outcome]) -> rusqlite::Result<()> {
+    if outcomes.is_empty() {
+        return Ok(());
+    }
+    let mut insert = transaction.prepare("INSERT INTO outcome VALUES (?, ?, ?, ?)")?;
+    for (number, outcome) in (1_i64..).zip(outcomes) {
+        insert.execute(params![seq.cast_signed(), number, outcome.decision.key(), outcome.reward])?;
+    }
+    Ok(())
+}
+
+fn whole(row: &Row<'_>, name: &str) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(name).map(i64::cast_unsigned)
+}
+
+/// A text that is not what it should be.
+fn bad(problem: String) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, Type::Text, problem.into())
+}
+
+pub(super) fn hash(row: &Row<'_>, name: &str) -> rusqlite::Result<Sha> {
+    row.get::<_, String>(name)?.parse().map_err(|()| bad(format!("{name} is not a SHA-256")))
+}
+
+pub(super) fn kind(row: &Row<'_>) -> rusqlite::Result<Kind> {
+    let name: String = row.get("kind")?;
+    Kind::named(&name).ok_or_else(|| bad(format!("{name:?} is not a kind of entry")))
+}
+
+pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        seq: whole(row, "seq")?,
+        at: row.get("at")?,
+        kind: kind(row)?,
+        round: row.get::<_, Option<i64>>("round")?.map(i64::cast_unsigned),
+        key: row.get("key")?,
+        body: row.get("body")?,
+        changes: row.get("changes")?,
+        rows: whole(row, "rows")?,
+        digest: hash(row, "digest")?,
+        model: hash(row, "model")?,
+        hash: hash(row, "hash")?,
+    })
+}
+
+pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<Sent> {
+    let features: Vec<u8> = row.get("features")?;
+    let features: Vec<f64> = features.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
+    Ok(Sent {
+        id: DecisionId::of(row.get("id")?),
+        customer: row.get("customer")?,
+        promotion: row.get("promotion")?,
+        control: row.get("control")?,
+        segment: row.get("segment")?,
+        mean: row.get("mean")?,
+        width: row.get("width")?,
+        draw: row.get("draw")?,
+        score: row.get("score")?,
+        rank: row.get("rank")?,
+        greedy: row.get("greedy")?,
+        features: features.into(),
+    })
+}
+
+pub(super) fn read_named(row: &Row<'_>) -> rusqlite::Result<Named> {
+    Ok(Named { id: DecisionId::of(row.get("id")?), customer: row.get("customer")?, promotion: row.get("promotion")? })
+}
+
+pub(super) fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
+    Ok(Outcome { decision: DecisionId::of(row.get("decision")?), reward: row.get("reward")? })
+}
+
+pub(super) fn read_heard(row: &Row<'_>) -> rusqlite::Result<Heard> {
+    Ok(Heard { seq: whole(row, "seq")?, kind: kind(row)?, outcome: read_outcome(row)? })
+}

@@ -1,0 +1,213 @@
+//! What every store must do, tried on each: the journal's contract.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
+mod common;
+
+use armwise_campaign::{
+    Error,
+    core::{DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows, Sent, Sha},
+    store::{memory::Memory, sqlite::Sqlite},
+};
+use common::Folder;
+
+/// Runs a check on an empty journal of every store.
+fn each(check: impl Fn(&mut dyn Journal)) {
+    let folder = Folder::new("journal");
+    check(&mut Memory::default());
+    check(&mut Sqlite::create(&folder.path("j.armwise"), "test").unwrap());
+}
+
+fn entry(before: &Head, kind: Kind, round: Option<u64>, key: Option<&str>) -> Entry {
+    let seq = before.seq + 1;
+    let responses = Responses {
+        table: "t.csv".to_owned(),
+        digest: Sha::of(seq.to_string()),
+        rounds: vec![1],
+        read: 1,
+        repeated: 0,
+        rejected: 0,
+    };
+    let mut entry = Entry {
+        seq,
+        at: "2026-03-02T09:15:00Z".to_owned(),
+        kind,
+        round,
+        key: key.map(str::to_owned),
+        body: serde_json::to_string(&responses).unwrap(),
+        changes: "{}".to_owned(),
+        rows: 0,
+        digest: Sha::of("rows"),
+        model: Sha::of("model"),
+        hash: Sha::of(""),
+    };
+    entry.hash = entry.chained(before);
+    entry
+}
+
+fn record(entry: &Entry) -> Record {
+    Record { entry: entry.clone(), sums: Vec::new(), kept: None }
+}
+
+/// Appends entries without rows.
+fn append(journal: &mut dyn Journal, against: &Head, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
+    journal.append(against, &[], &mut || Ok(entries.iter().map(record).collect()))
+}
+
+fn sent(round: u64, number: u32, customer: &str) -> Sent {
+    Sent {
+        id: DecisionId { round, number },
+        customer: customer.to_owned(),
+        promotion: "mail".to_owned(),
+        control: number == 3,
+        segment: (number == 2).then(|| "north".to_owned()),
+        mean: 0.1,
+        width: 1.0 / 3.0,
+        draw: (number == 1).then_some(-0.5),
+        score: 2e-300,
+        rank: number,
+        greedy: (number != 2).then_some(number == 1),
+        features: vec![1.0, f64::from(0.1_f32)].into(),
+    }
+}
+
+fn outcome(round: u64, number: u32, reward: Option<f64>) -> Outcome {
+    Outcome { decision: DecisionId { round, number }, reward }
+}
+
+#[test]
+fn what_goes_in_comes_out_in_its_order() {
+    each(|journal| {
+        assert!(journal.entries(0).unwrap().is_empty() && journal.kept().unwrap().is_none());
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        let choose = entry(&first.head(), Kind::Choose, Some(1), Some("a"));
+        let learn = entry(&choose.head(), Kind::Learn, None, Some("b"));
+        let correct = entry(&learn.head(), Kind::Correct, None, None);
+        append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let decisions = [sent(1, 1, "ann"), sent(1, 2, "bob"), sent(1, 3, "ann"), sent(2, 1, "ann")];
+        let later = [outcome(1, 2, Some(0.5)), outcome(1, 1, None), outcome(2, 1, Some(1.0))];
+        let last = [outcome(1, 2, Some(1.0 / 3.0))];
+        // Several entries in one append: all of them, or none.
+        let rows = [
+            Rows { seq: 2, decisions: &decisions, outcomes: &[] },
+            Rows { seq: 3, decisions: &[], outcomes: &later },
+            Rows { seq: 4, decisions: &[], outcomes: &last },
+        ];
+        let kept = |seq| Kept { seq, state: vec![1, seq as u8], model: vec![2] };
+        let appended = journal.append(&first.head(), &rows, &mut || {
+            Ok(vec![
+                record(&choose),
+                Record { sums: vec![(1, vec![7]), (2, vec![8])], kept: Some(kept(3)), ..record(&learn) },
+                Record { sums: vec![(1, vec![9])], kept: Some(kept(4)), ..record(&correct) },
+            ])
+        });
+        assert_eq!(appended.unwrap(), [choose.clone(), learn.clone(), correct.clone()]);
+        assert_eq!(journal.entries(0).unwrap(), [first, choose.clone(), learn.clone(), correct.clone()]);
+        assert_eq!(journal.entries(2).unwrap(), [learn.clone(), correct]);
+        assert_eq!((journal.entry(2).unwrap(), journal.entry(5).unwrap()), (Some(choose), None));
+        assert_eq!(journal.decisions(1).unwrap(), decisions[..3]);
+        assert!(journal.decisions(3).unwrap().is_empty());
+        assert_eq!(journal.outcomes(3).unwrap(), later);
+        let heard = |seq, kind, outcome| Heard { seq, kind, outcome };
+        let expected =
+            [heard(3, Kind::Learn, later[0]), heard(3, Kind::Learn, later[1]), heard(4, Kind::Correct, last[0])];
+        assert_eq!(journal.heard(1).unwrap(), expected);
+        assert_eq!(
+            journal.heard(1).unwrap()[2].outcome.reward.unwrap().to_bits(),
+            (1.0_f64 / 3.0).to_bits(),
+            "every bit"
+        );
+        let named = |number: usize| {
+            let Sent { id, customer, promotion, .. } = decisions[number].clone();
+            Named { id, customer, promotion }
+        };
+        assert_eq!(journal.decisions_of("ann").unwrap(), [named(0), named(2), named(3)]);
+        assert_eq!(journal.decision(decisions[1].id).unwrap(), Some(named(1)));
+        assert_eq!(journal.decision(DecisionId { round: 1, number: 9 }).unwrap(), None);
+        assert_eq!((journal.sums(1).unwrap(), journal.sums(2).unwrap()), (Some(vec![9]), Some(vec![8])));
+        assert_eq!((journal.sums(3).unwrap(), journal.kept().unwrap()), (None, Some(kept(4))));
+        let read = |kind| journal.has_read(kind, Sha::of("3")).unwrap();
+        assert!(read(Kind::Learn) && !read(Kind::Correct) && !journal.has_read(Kind::Learn, Sha::of("9")).unwrap());
+        assert_eq!(journal.count().unwrap(), (4, 4));
+        assert!(journal.problems().unwrap().is_empty());
+    });
+}
+
+#[test]
+fn an_append_against_another_head_is_refused_and_changes_nothing() {
+    each(|journal| {
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let (one, other) =
+            (entry(&first.head(), Kind::Learn, None, None), entry(&first.head(), Kind::Close, Some(1), None));
+        append(journal, &first.head(), std::slice::from_ref(&one)).unwrap();
+        // Made by a second writer at the same time.
+        let outcomes = [outcome(1, 1, Some(1.0))];
+        let rows = [Rows { seq: 2, decisions: &[], outcomes: &outcomes }];
+        let refused = journal.append(&first.head(), &rows, &mut || Ok(vec![record(&other)]));
+        assert!(matches!(refused, Err(Error::HeadMoved { expected: 1, found: 2, .. })), "{refused:?}");
+        // The same number, but another history.
+        let elsewhere = Head { seq: 2, hash: Sha::of("another") };
+        let refused = append(journal, &elsewhere, &[entry(&elsewhere, Kind::Learn, None, None)]);
+        assert!(matches!(refused, Err(Error::HeadMoved { expected: 2, found: 2, .. })), "{refused:?}");
+        assert_eq!((journal.entries(0).unwrap().len(), journal.count().unwrap()), (2, (0, 0)));
+        append(journal, &one.head(), &[entry(&one.head(), Kind::Close, Some(1), None)]).unwrap();
+    });
+}
+
+#[test]
+fn a_key_is_used_once() {
+    each(|journal| {
+        let first = entry(&Head::none(), Kind::Init, None, Some("request 1"));
+        append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let again = entry(&first.head(), Kind::Learn, None, Some("request 1"));
+        let refused = append(journal, &first.head(), &[again]);
+        assert!(matches!(&refused, Err(Error::KeyUsed { key, .. }) if key == "request 1"), "{refused:?}");
+        // Twice in one append: neither.
+        let one = entry(&first.head(), Kind::Learn, None, Some("request 2"));
+        let two = entry(&one.head(), Kind::Learn, None, Some("request 2"));
+        let refused = append(journal, &first.head(), &[one.clone(), two]);
+        assert!(matches!(&refused, Err(Error::KeyUsed { .. })), "{refused:?}");
+        assert_eq!(journal.entries(0).unwrap().len(), 1);
+        // Entries without a key are not alike.
+        let (two, three) = (entry(&first.head(), Kind::Learn, None, None), entry(&one.head(), Kind::Learn, None, None));
+        assert_ne!(two.head(), one.head(), "a key is part of what is hashed");
+        append(journal, &first.head(), std::slice::from_ref(&one)).unwrap();
+        let four = entry(&three.head(), Kind::Learn, None, None);
+        append(journal, &one.head(), &[three, four]).unwrap();
+    });
+}
+
+#[test]
+fn what_cannot_be_sealed_leaves_no_trace() {
+    each(|journal| {
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let decisions = [sent(1, 1, "ann")];
+        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[] }];
+        let refused = journal.append(&first.head(), &rows, &mut || Err(Error::Usage("not ready".to_owned())));
+        assert!(matches!(refused, Err(Error::Usage(_))));
+        assert_eq!((journal.entries(0).unwrap().len(), journal.count().unwrap()), (1, (0, 0)));
+        let choose = entry(&first.head(), Kind::Choose, Some(1), None);
+        journal.append(&first.head(), &rows, &mut || Ok(vec![record(&choose)])).unwrap();
+        assert_eq!(journal.decisions(1).unwrap(), decisions);
+    });
+}
+
+/// The core and everything else speak to a journal, never to a database.
+#[test]
+fn only_the_sqlite_store_speaks_sql() {
+    fn look(folder: &std::path::Path, found: &mut Vec<String>) {
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            if path.is_dir() {
+                look(&path, found);
+            } else if std::fs::read_to_string(&path).unwrap().contains("rusqlite") {
+                found.push(path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    look(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    assert!(!found.is_empty() && found.iter().all(|folder| folder == "sqlite"), "{found:?}");
+}

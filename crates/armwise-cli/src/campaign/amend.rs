@@ -1,0 +1,33 @@
+//! `armwise amend`.
+
+use std::path::PathBuf;
+
+use armwise_campaign::{Campaign as File, config::Config, core::amend};
+use clap::Args;
+
+use super::{Campaign, Failure, print, say};
+
+/// Arguments of `amend`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    campaign: Campaign,
+    /// The new rules, all of them, in TOML; features may be left out, they stay.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
+    let config = Config::parse(&super::init::read(&arguments.config)?, &arguments.config)?;
+    let mut campaign = File::write(&arguments.campaign.campaign, "amend")?;
+    let amended = amend(&mut campaign, config)?;
+    if arguments.campaign.json {
+        print(true, &amended, String::new);
+    }
+    if amended.changed.is_empty() {
+        say("these rules hold already; nothing has changed\n");
+    } else {
+        say(&format!("from round {} on other rules hold: {}\n", amended.from, amended.changed.join(", ")));
+    }
+    Ok(0)
+}
