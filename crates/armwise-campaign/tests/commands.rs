@@ -218,6 +218,26 @@ fn what_earlier_rounds_depend_on_cannot_be_amended() {
     assert!(amend(&mut campaign, good).unwrap().changed.is_empty());
 }
 
+/// Somebody looks while somebody else writes: what is seen is the campaign as it was opened, whole.
+#[test]
+fn a_reader_sees_one_state_of_the_campaign() {
+    let folder = Folder::new("reader");
+    let table = folder.write("customers.csv", customers(100));
+    let mut campaign = begin(&folder, &table, RULES).unwrap();
+    choose_round(&mut campaign, &table).unwrap();
+    learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-1,1\n").unwrap();
+    let reader = Campaign::read(campaign.path()).unwrap();
+    let (model, known) = (campaign.model().unwrap(), fates(&campaign, 1).unwrap());
+    learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-2,0.5\n").unwrap();
+    learn_text(&mut campaign, &folder, Feedback::Corrections, "decision,reward\nr1-1,0\n").unwrap();
+    choose_round(&mut campaign, &table).unwrap();
+    let late = campaign.sent(2).unwrap()[0].customer.clone();
+    assert_eq!((reader.model().unwrap(), fates(&reader, 1).unwrap(), reader.rounds().len()), (model, known, 1));
+    assert!(matches!(why(&reader, &late, None, None), Err(Error::NotFound { .. })));
+    assert!(reader.verify().good, "{:?}", reader.verify().findings);
+    assert_eq!(Campaign::read(campaign.path()).unwrap().rounds().len(), 2);
+}
+
 /// What was chosen for one state of the campaign is not committed to another one.
 #[test]
 fn a_choice_is_committed_only_to_the_campaign_it_was_made_for() {

@@ -181,7 +181,7 @@ fn failpoints_leave_a_good_file_at_every_step() {
     folder.begin(300, 10);
     folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
     let mut rounds = 1;
-    let points = ["begun", "event-written", "rows-written", "before-commit", "committed", "before-publish"];
+    let points = ["begun", "entry-written", "rows-written", "before-commit", "committed", "before-publish"];
     for (place, point) in points.into_iter().enumerate() {
         let before = folder.check();
         let _ = fs::remove_file(folder.0.join("next.csv"));

@@ -228,7 +228,7 @@ impl Known {
 
 impl Oracle for Known {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        *self.rows.lock().unwrap() = (0..scores.len()).map(|row| scores.keys().id(row) as usize).collect();
+        *self.rows.lock().expect("no panic") = (0..scores.len()).map(|row| scores.keys().id(row) as usize).collect();
         Ok(Selection { floors: Some(self.floors.clone()), ..Selection::optimal(Vec::new(), scores) })
     }
 
@@ -252,7 +252,7 @@ fn parts_keep_all_rows_that_reach_a_floor() {
         choosing.guess(arms, 0.5)?;
         choosing.add(arms)?;
         choosing.settle()?;
-        let rows = oracle.rows.lock().unwrap().clone();
+        let rows = oracle.rows.lock().expect("no panic").clone();
         Ok::<_, Error>(rows)
     };
     for kind in KINDS {

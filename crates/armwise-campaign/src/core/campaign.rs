@@ -227,7 +227,9 @@ impl Campaign {
     /// All outcomes of a round's decisions, checked.
     pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         let info = self.round(round)?;
-        let heard = self.journal.heard(round)?;
+        let mut heard = self.journal.heard(round)?;
+        // Whoever only reads does not see what is written meanwhile.
+        heard.retain(|heard| heard.seq <= self.head.seq);
         if hear_all(&heard) == info.heard {
             return Ok(heard);
         }

@@ -86,11 +86,20 @@ impl Campaign {
     }
 
     /// The sums of a segment after entry `until`, from decisions and outcomes alone; none if nothing was heard of it.
-    pub(super) fn replay_segment(&self, segment: u64, until: u64) -> Result<Option<Model>, Error> {
+    fn replay_segment(&self, segment: u64, until: u64) -> Result<Option<Model>, Error> {
+        self.replay_rounds(&self.played_in(segment, until)?)
+    }
+
+    /// The rounds of a segment as they were after entry `until`.
+    pub(super) fn played_in(&self, segment: u64, until: u64) -> Result<Vec<fold::Played>, Error> {
         let chosen = self.rounds_in(segment).filter(|round| self.rounds()[round].seq <= until);
-        let rounds = chosen.map(|round| self.played(round, until)).collect::<Result<Vec<_>, _>>()?;
+        chosen.map(|round| self.played(round, until)).collect()
+    }
+
+    /// The sums of a segment's rounds; none if nothing was heard of them.
+    pub(super) fn replay_rounds(&self, rounds: &[fold::Played]) -> Result<Option<Model>, Error> {
         let touched = rounds.iter().any(|round| round.closed || !round.last.is_empty());
-        touched.then(|| self.sum(&rounds)).transpose()
+        touched.then(|| self.sum(rounds)).transpose()
     }
 
     /// The model after entry `until`, from decisions and outcomes alone, without stored sums.

@@ -2,7 +2,8 @@
 //!
 //! The chain decides. Rows are checked against its digests, the state after every entry against the checkpoints, the
 //! model is summed anew from the rows; only then come stored sums and the store's own structure, which can always be made
-//! anew.
+//! anew. The model, the counts and the sums are compared as they are after the last entry; what an earlier entry says of
+//! the model [`replay`](Campaign::replay) tells.
 
 use super::{
     Campaign, Command, Entry, Kind, Sha, Vouched,
@@ -204,15 +205,14 @@ impl Campaign {
     fn replay_checked(&self, findings: &mut Findings, merged: &mut BTreeMap<u64, Sha>) -> Result<Model, Error> {
         let mut model = start(&self.setup)?;
         merged.insert(0, model_hash(&model));
-        for (&round, info) in self.rounds() {
-            if self.played(round, u64::MAX)?.counts() != info.counts {
-                findings.add(format!("the counts of round {round} are not those of its rows"), BACKUP);
-            }
-        }
         let mut segments: Vec<u64> = self.rounds().keys().map(|&round| self.segment_of(round)).collect();
         segments.dedup();
         for segment in segments {
-            let sums = self.replay_segment(segment, u64::MAX)?;
+            let rounds = self.played_in(segment, u64::MAX)?;
+            for played in rounds.iter().filter(|played| played.counts() != self.rounds()[&played.round].counts) {
+                findings.add(format!("the counts of round {} are not those of its rows", played.round), BACKUP);
+            }
+            let sums = self.replay_rounds(&rounds)?;
             if sums.as_ref().map(|sums| Sha::of(encode(sums))).as_ref() != self.state.sums.get(&segment) {
                 findings.add(format!("the sums of segment {segment} are not those that the journal names"), BACKUP);
             }

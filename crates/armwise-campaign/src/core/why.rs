@@ -75,12 +75,12 @@ pub struct Why {
 /// # Errors
 /// [`Error::NeverChosen`] for a customer who needs a table, [`Error::NotFound`] for one who is not in it.
 pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Option<&dyn Source>) -> Result<Why, Error> {
-    let known: Vec<u64> = campaign.journal.decisions_of(customer)?.iter().map(|found| found.id.round).collect();
-    let was_sent = |round: &&u64| campaign.rounds().get(round).is_some_and(|info| !info.revoked());
-    let chosen = known.iter().rev().find(was_sent).or(known.last());
+    let found = campaign.journal.decisions_of(customer)?;
+    let known: Vec<_> = found.iter().filter_map(|found| campaign.rounds().get(&found.id.round)).collect();
+    let chosen = known.iter().rev().find(|info| !info.revoked()).or(known.last()).map(|info| info.round);
     let last = campaign.rounds().keys().next_back().copied();
     let info = match (round, chosen, table, last) {
-        (Some(round), ..) | (None, Some(&round), ..) | (None, None, Some(_), Some(round)) => campaign.round(round)?,
+        (Some(round), ..) | (None, Some(round), ..) | (None, None, Some(_), Some(round)) => campaign.round(round)?,
         _ => return Err(unknown(customer)),
     };
     let (round, config) = (info.round, campaign.config_of(info.round)?);

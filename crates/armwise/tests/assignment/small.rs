@@ -21,7 +21,7 @@ fn prices(problem: &Problem, best_now: &Best, fill: bool) -> Vec<Price> {
         more[block] = (more[block].0 + usize::from(exact), more[block].1 + 1);
         let then = best(problem, &more);
         let unfilled = exact && then.mandatory == best_now.mandatory;
-        (fill || !unfilled).then(|| Price { of: Limit::Block(block), value: then.sum - best_now.sum })
+        (fill || !unfilled).then_some(Price { of: Limit::Block(block), value: then.sum - best_now.sum })
     };
     (0..problem.blocks).filter_map(price).collect()
 }

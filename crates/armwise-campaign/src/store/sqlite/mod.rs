@@ -50,7 +50,7 @@ impl Sqlite {
         }
     }
 
-    /// Opens a file; `writer` is who the lock names, none only reads.
+    /// Opens a file; `writer` is who the lock names, none only reads, and sees the file as it was when it was opened.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`], [`Error::Locked`].
@@ -147,7 +147,7 @@ impl Journal for Sqlite {
             rows::insert_record(&transaction, &record).map_err(failed)?;
             appended.push(record.entry);
         }
-        failpoint("event-written");
+        failpoint("entry-written");
         failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
         transaction.commit().map_err(failed)?;
         failpoint("committed");

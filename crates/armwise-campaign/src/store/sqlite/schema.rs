@@ -147,7 +147,8 @@ pub(super) fn check(db: &Connection, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a connection ready to read or to write.
+/// Makes a connection ready to write, or to read in one transaction, which shows one state of the file.
 pub(super) fn prepare(db: &Connection, path: &Path, write: bool) -> Result<(), Error> {
-    if write { writing(db) } else { db.execute_batch("PRAGMA busy_timeout = 2000;") }.map_err(|error| sql(path, error))
+    if write { writing(db) } else { db.execute_batch("PRAGMA busy_timeout = 2000; BEGIN;") }
+        .map_err(|error| sql(path, error))
 }
