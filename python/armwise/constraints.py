@@ -92,18 +92,27 @@ class Quota:
 class Assignment(Constraint):
     """So many customers for each promotion, and at most `per_row` promotions for each customer.
 
-    `quotas` is one number (or `Quota`) for all promotions, or a list of one each.
+    `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column, and
+    `budget`, the chosen arms may cost so much together; the answer then says how far from the best it may be.
 
     >>> import armwise as aw
     >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))
     >>> best.rows, best.blocks, best.objective
     (array([1, 0]), array([0, 1]), 1.5)
+    >>> cheap = aw.Assignment(quotas=aw.Quota(max=2), cost="price", budget=3)
+    >>> aw.solve([0.9, 0.8, 0.7], cheap, columns={"price": [3, 2, 1]}).rows
+    array([1, 2])
     """
 
     kind: ClassVar[str] = "assignment"
     quotas: int | Quota | Sequence[int | Quota]
     per_row: int = 1
     on_infeasible: OnInfeasible = "error"
+    cost: str | None = None
+    budget: float | None = None
+
+    def columns(self) -> list[str]:
+        return [] if self.cost in (None, "block") else [self.cost]
 
 
 @dataclass(frozen=True)

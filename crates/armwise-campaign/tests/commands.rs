@@ -233,7 +233,7 @@ fn a_reader_sees_one_state_of_the_campaign() {
     choose_round(&mut campaign, &table).unwrap();
     let late = campaign.sent(2).unwrap()[0].customer.clone();
     assert_eq!((reader.model().unwrap(), fates(&reader, 1).unwrap(), reader.rounds().len()), (model, known, 1));
-    assert!(matches!(why(&reader, &late, None, None), Err(Error::NotFound { .. })));
+    assert!(matches!(why(&reader, &late, None, None), Err(Error::NeverChosen { .. })));
     assert!(reader.verify().good, "{:?}", reader.verify().findings);
     assert_eq!(Campaign::read(campaign.path()).unwrap().rounds().len(), 2);
 }

@@ -347,7 +347,7 @@ fn revoke_amend_and_migrate() {
     let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../armwise-campaign/tests/schema2/spring.armwise");
     fs::copy(fixture, folder.0.join("old.armwise")).unwrap();
     let refused = folder.code(6, &["status", "old.armwise"]).stderr;
-    assert!(String::from_utf8_lossy(&refused).contains("migrate it first: armwise migrate OLD NEW"));
+    assert!(String::from_utf8_lossy(&refused).contains("migrate it first; `armwise migrate OLD NEW`"));
     folder.code(0, &["migrate", "old.armwise", "new.armwise"]);
     folder.code(5, &["migrate", "old.armwise", "new.armwise"]);
     folder.code(0, &["verify", "new.armwise"]);

@@ -59,7 +59,7 @@ fn a_failure_is_one_line_with_a_hint_and_an_exit_code() {
         (2, &["choose", "c.armwise", "customers.xls"], "--format parquet, csv or arrow"),
         (2, &["choose", "c.armwise", "-"], "standard input needs --format"),
         (2, &["choose", "c.armwise", "twice.csv"], "customer \"c1\" appears in rows 1 and 3"),
-        (5, &["choose", "c.armwise", "customers.csv", "--round", "1"], "`armwise export` writes the sends"),
+        (5, &["choose", "c.armwise", "customers.csv", "--round", "1"], "`armwise export` writes its sends"),
         (2, &["learn", "c.armwise", "responders.csv"], "--only-responders"),
         (4, &["why", "c.armwise", "nobody"], "\"nobody\" was not chosen in any round"),
         (4, &["why", "c.armwise", "nobody"], "--table"),

@@ -10,6 +10,7 @@ mod certificate;
 mod composition;
 mod small;
 mod values;
+mod within_budget;
 
 use armwise::{Arms, Assignment, Error, Oracle, Pick, Quota, Round, Scores, Selection, Stream, Ties};
 

@@ -39,7 +39,7 @@ pub struct MigratedFile {
 /// Writes a campaign of schema version 2 into a new file.
 ///
 /// # Errors
-/// [`Error::Conflict`] if the new file exists, [`Error::Damaged`] if the old one is not good: restore it from a backup
+/// [`Error::Exists`] if the new file exists, [`Error::Damaged`] if the old one is not good: restore it from a backup
 /// first. The new file is there only after success.
 pub fn migrate(old: &Path, new: &Path) -> Result<MigratedFile, Error> {
     if new.exists() {

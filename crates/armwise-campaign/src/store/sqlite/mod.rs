@@ -35,7 +35,7 @@ impl Sqlite {
     /// Makes a new file for a journal, which is empty; `writer` is who the lock names.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the file exists, [`Error::Storage`] if it cannot be written.
+    /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, writer: &str) -> Result<Self, Error> {
         if path.exists() {
             return Err(Error::Exists { path: path.to_owned() });
@@ -85,7 +85,7 @@ impl Campaign {
     /// Makes a campaign in a new file.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the file exists, [`Error::Storage`] if it cannot be written.
+    /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
         let store = Sqlite::create(path, "init")?;
         Self::begin(Box::new(store), setup).inspect_err(|_| {
