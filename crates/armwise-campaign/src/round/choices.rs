@@ -8,7 +8,7 @@ use super::{
     sample,
 };
 use crate::{Error, input::Source, recipe::Oddities};
-use armwise::{Choosing, Decision, Screen, Settled};
+use armwise::{Choosing, ChosenArm, Decision, Screen, Settled};
 use rayon::prelude::*;
 use std::sync::mpsc::sync_channel;
 
@@ -31,7 +31,16 @@ pub(super) struct Chosen {
     pub(super) segments: Vec<Option<String>>,
 }
 
+/// Chosen arms with their segments.
+pub(super) type Arms = (Vec<ChosenArm>, Vec<Option<String>>);
+
 impl Chosen {
+    /// What the decision says of the whole, without arms; and its arms with their segments.
+    pub(super) fn split(mut self) -> (Decision, Arms) {
+        let arms = std::mem::take(&mut self.decision.arms);
+        (self.decision, (arms, self.segments))
+    }
+
     /// Finishes a choice; the segments' names stand by their numbers, the first is number 1.
     #[expect(clippy::cast_sign_loss, reason = "the column holds places in the list of names, counted from 1")]
     pub(super) fn new(choosing: Choosing<'_>, segments: &[String]) -> Result<Self, Error> {

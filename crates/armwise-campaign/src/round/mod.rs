@@ -22,7 +22,7 @@ use crate::{
     table::Pending,
 };
 use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
-use choices::{Choices, Chosen};
+use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_held_out;
 use rayon::prelude::*;
@@ -98,7 +98,8 @@ pub fn choose(
     let segments = parts.segments();
     let chosen = Chosen::new(main, &segments)?;
     let control = control.filter(Choosing::has_rows).map(|control| Chosen::new(control, &segments)).transpose()?;
-    let decision = chosen.decision.clone();
+    let (decision, chosen) = chosen.split();
+    let control = control.map(|control| control.split().1);
     let sent = write_down(config, round, chosen, control, by_mean.as_deref());
     let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
     Ok(Choice { sent, summary, round, against: campaign.head() })
@@ -196,14 +197,13 @@ pub(crate) fn resting(campaign: &Campaign, config: &Config, t: u64) -> Result<Ha
 fn write_down(
     config: &Config,
     round: Round,
-    chosen: Chosen,
-    held_out: Option<Chosen>,
+    chosen: Arms,
+    held_out: Option<Arms>,
     by_mean: Option<&[(u64, u32)]>,
 ) -> Vec<Sent> {
     let mut sent = Vec::new();
     for (chosen, control) in [(Some(chosen), false), (held_out, true)] {
-        let Some(Chosen { decision, segments }) = chosen else { continue };
-        let arms = decision.arms;
+        let Some((arms, segments)) = chosen else { continue };
         let before = sent.len() as u32;
         // The arms of a block stand together, the best first.
         let mut first = vec![0; config.promotion.len()];

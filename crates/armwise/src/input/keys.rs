@@ -194,6 +194,11 @@ fn first_duplicate(ids: &[u64]) -> Option<(u64, usize, usize)> {
     if ids.windows(2).all(|pair| pair[0] < pair[1]) {
         return None;
     }
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    if sorted.windows(2).all(|pair| pair[0] < pair[1]) {
+        return None;
+    }
     let mut sorted: Vec<(u64, usize)> = ids.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
     let pair = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0)?;
