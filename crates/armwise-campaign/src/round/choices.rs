@@ -12,13 +12,13 @@ use armwise::{Choosing, Decision, Screen, Settled};
 use rayon::prelude::*;
 use std::sync::mpsc::sync_channel;
 
-/// Rows that one task makes ready.
+/// How many rows one task prepares.
 const PIECE: usize = 1 << 13;
 
 /// The choices that are made from one table.
 pub(super) struct Choices<'a> {
     pub(super) main: Choosing<'a>,
-    /// What the estimate alone would choose, where there is one.
+    /// What the estimate alone would choose; none while there is no estimate.
     pub(super) by_mean: Option<Choosing<'a>>,
     /// The hold-out's.
     pub(super) control: Option<Choosing<'a>>,
@@ -32,7 +32,7 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Finishes a choice; the segments' names stand by their numbers, the first is number 1.
+    /// Finishes a choice. `segments` are the names of the segments in the order of their numbers, which begin at 1.
     #[expect(clippy::cast_sign_loss, reason = "the column holds places in the list of names, counted from 1")]
     pub(super) fn new(choosing: Choosing<'_>, segments: &[String]) -> Result<Self, Error> {
         let of = |number: f64| segments.get((number as usize).wrapping_sub(1)).cloned();
@@ -88,7 +88,7 @@ impl Choices<'_> {
                 }
                 progress(customers.len() as u64);
                 if let Err(error) = self.add(&pieces) {
-                    // A customer who appears twice is told with both rows.
+                    // The error for a customer who appears twice names both rows.
                     customers.check(table, column)?;
                     return Err(error.into());
                 }
@@ -98,7 +98,7 @@ impl Choices<'_> {
         })
     }
 
-    /// What says whom to make features for; nothing where a choice wants all.
+    /// The screens that tell for whom to make features; none if a choice needs all rows.
     fn screens(&self) -> Vec<Screen<'_>> {
         let choices = [Some(&self.main), self.by_mean.as_ref()];
         let open = choices.into_iter().flatten().filter(|choosing| !choosing.is_settled());
