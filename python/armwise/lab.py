@@ -119,9 +119,10 @@ def promotions(
 ) -> Problem:
     """The sending promotion problem (section VII-A2) on MovieLens ratings: ratings.csv, ratings.dat or the zip.
 
-    Without a file, ratings are generated, (users, movies, ratings) of them. Every round each promotion goes to k of
-    n customers (100 k, unless given); with reading="disjoint" a customer gets at most one. features is "svd",
-    "svd-normalised", "als" or "als-normalised". Trial i is played on split i modulo `splits` of the movies.
+    Without a file, ratings are generated; `generated` gives the numbers of users, movies and ratings. Every round each
+    promotion goes to k of n customers (100 k, unless given); with reading="disjoint" a customer gets at most one.
+    features is "svd", "svd-normalised", "als" or "als-normalised". Trial i is played on split i modulo `splits` of the
+    movies.
 
     >>> import armwise as aw
     >>> problem = aw.lab.promotions(promotions=3, k=5, n=100, rounds=2, generated=(500, 300, 10_000))
