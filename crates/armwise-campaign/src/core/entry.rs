@@ -71,7 +71,7 @@ pub struct RoundChange {
     pub round: u64,
     /// What became of its decisions, in numbers.
     pub counts: Counts,
-    /// The hash of all that was heard of it.
+    /// The hash of all its outcomes.
     pub heard: Sha,
 }
 

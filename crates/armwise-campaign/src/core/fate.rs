@@ -10,9 +10,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// Nothing was heard, and the window is open.
+    /// No outcome yet, and the window is open.
     Pending,
-    /// Nothing was heard before the window closed, which is worth this much.
+    /// No outcome before the window closed; silence is worth this much.
     Silent(f64),
     /// A reward came.
     Answered(f64),

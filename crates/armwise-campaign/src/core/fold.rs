@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub struct Last(HashMap<DecisionId, Option<f64>>);
 
 impl Last {
-    /// After what was heard.
+    /// From these outcomes, in order.
     #[must_use]
     pub fn of(heard: &[Heard]) -> Self {
         Self(heard.iter().map(|heard| (heard.outcome.decision, heard.outcome.reward)).collect())
@@ -40,7 +40,7 @@ pub struct Played {
     pub round: u64,
     /// Its decisions, in their order.
     pub decisions: Vec<Sent>,
-    /// What was heard of them.
+    /// Their outcomes.
     pub last: Last,
     /// Whether its response window has ended.
     pub closed: bool,

@@ -1,4 +1,5 @@
-//! The campaign's model: the stored sums of its segments, merged; or all of it summed anew from decisions and outcomes.
+//! The campaign's model: the stored sums of its segments, merged; or all of it summed again from decisions and
+//! outcomes.
 //!
 //! Merging begins with the merged sums of the last checkpoint, so its cost depends only on the number of segments
 //! since. A reward for an earlier segment makes it start again from the first segment (rare), and a new checkpoint

@@ -36,7 +36,7 @@ pub struct Verified {
     pub head: Option<Sha>,
     /// The hash of the model that the journal names; none if the journal cannot be read.
     pub model: Option<Sha>,
-    /// The hash of the model summed anew.
+    /// The hash of the model computed again from the rows.
     pub replayed: Option<Sha>,
     /// What was found.
     pub findings: Vec<Finding>,
@@ -174,7 +174,7 @@ impl Campaign {
         good
     }
 
-    /// The hash of the model summed anew; whether rounds, sums, checkpoints and the last entry say the same.
+    /// The hash of the model computed again; checks that rounds, sums, checkpoints and the last entry agree with it.
     fn verify_model(&self, checkpoints: &[(u64, Vouched)], findings: &mut Findings) -> Option<Sha> {
         let mut merged = BTreeMap::new();
         let model = match self.replay_checked(findings, &mut merged) {
@@ -200,8 +200,8 @@ impl Campaign {
         Some(replayed)
     }
 
-    /// Sums the model anew, compares rounds and segments with the journal on the way, and notes the hash of the model
-    /// after every segment.
+    /// Computes the model again, compares rounds and segments with the journal on the way, and notes the hash of the
+    /// model after every segment.
     fn replay_checked(&self, findings: &mut Findings, merged: &mut BTreeMap<u64, Sha>) -> Result<Model, Error> {
         let mut model = start(&self.setup)?;
         merged.insert(0, model_hash(&model));

@@ -39,7 +39,7 @@ impl Failure {
         Self { text: text.into(), code: NOT_FOUND }
     }
 
-    /// A file named on the command line that cannot be read or written.
+    /// A file that the command itself, not the library, could not read or write.
     pub(super) fn io(path: &Path, error: &io::Error) -> Self {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
             return Self::not_found(format!("the folder {} does not exist", folder.display()));

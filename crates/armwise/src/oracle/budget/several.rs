@@ -72,7 +72,7 @@ impl<'a> DepthFirst<'a> {
 /// How many flips the local search uses, and how many pairs of them it tries in total.
 const FLIPS: usize = 1_500;
 const PAIRS: usize = 6_000_000;
-/// How often it restarts after some arbitrary flips, and how many flips that are.
+/// How often it restarts after some arbitrary flips, and how many flips it makes for that.
 const KICKS: u64 = 200;
 const KICK: u64 = 3;
 

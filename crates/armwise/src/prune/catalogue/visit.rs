@@ -20,8 +20,8 @@ use crate::{
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// If more than one arm in this many would be visited, all arms are bounded anew instead: that costs less than it saves
-/// in later rounds.
+/// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
+/// saves in later rounds.
 const MOST: usize = 16;
 
 /// The buffers of a task.
