@@ -1,4 +1,4 @@
-"""The assignment oracle beside general solvers: the same instances, the same objectives, medians of the times.
+"""The assignment oracle compared with general solvers: the same instances, the same objectives, medians of the times.
 
 The Rust program `assignment_speed` generates the instance on a grid of 2^-20 and writes it to
 a file, so every solver sees the same integers and objectives must agree to the last one. Ours is timed with
@@ -99,7 +99,7 @@ def exactness(program, folder, count):
     rng = np.random.default_rng(7)
     path = folder / "exact.f64"
     for case in range(count):
-        # Large enough, every second time, for rows to be left out by prices from a sample.
+        # Every second instance is large enough for rows to be pruned by prices from a sample.
         n, m = int(rng.integers(5, 400) if case % 2 else rng.integers(640, 6_000)), int(rng.integers(1, 9))
         per_row = int(rng.integers(1, m + 1))
         k = int(rng.integers(0, max(1, n * per_row // m // int(rng.choice([1, 2, 20]))) + 1))

@@ -115,7 +115,7 @@ def quick(seed, count):
 
 
 def draw(seed, rows, blocks, clusters):
-    """Random scores and costs; with clusters, every row is a copy of one of so many."""
+    """Random scores and costs; with `clusters`, every row is a copy of one of that many."""
     rng = np.random.default_rng(seed)
     if not clusters:
         return rng.random((rows, blocks)), 0.05 + rng.random((rows, blocks))

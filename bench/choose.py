@@ -1,11 +1,12 @@
-"""Choosing beside what a user would write in numpy, and beside other bandit packages.
+"""Choosing compared with what a user would write in numpy, and with other bandit packages.
 
-The library runs in a process of its own that waits for orders (`choose_beside`), so the
-repetitions of all candidates are interleaved in one session, on the same features and the same model. Each is
-timed alone: ours by the program around the call, numpy's around the function. All draw their random numbers within
-the timed part. In its turn a candidate runs for about 20 ms, at least three times, and the first third of the runs is not
-counted: the others have just filled the caches with theirs, and a processor that slept takes a while to wake up. The ratio is of medians, against the fastest of the forms; for a catalogue, whose
-rounds differ, of means over 20 rounds of choosing and learning.
+The library runs in a separate process that waits for commands (`choose_beside`), so the repetitions of all
+contestants are interleaved in one session, on the same features and the same model. Each is timed alone: ours by
+the program around the call, numpy's around the function. All draw their random numbers within the timed part. In
+its turn a contestant runs for about 20 ms, at least three times. The first third of the runs is not counted, since
+the others have just filled the caches, and an idle processor takes a while to reach its speed. The ratio is that of
+medians, against the fastest of the forms; for a catalogue, whose rounds differ, that of means over 20 rounds of
+choosing and learning.
 
     bench/choose.py            all cases, 1 and 2 threads; writes bench/results/choose.json and .md
     bench/choose.py --quick    two small cases, under a minute, no packages; says only that it works
@@ -38,7 +39,7 @@ CASES = [
     ("5e4 x 510", 50_000, 510, 500, 1, 3.5),
     ("20000 x 51, M = 10", 20_000, 51, 200, 10, 4.5),
 ]
-# As above, of hard problems; no bar speaks of them.
+# As above, for hard problems, which have no bar.
 HARD = [("20000 x 51, hard", 20_000, 51, 200, 1, None), ("2e5 x 128, hard", 200_000, 128, 1_000, 1, None)]
 # name, N, d, k, bar: the same arms in 20 rounds of choosing and learning, the average
 CATALOGUES = [("2e5 x 128", 200_000, 128, 1_000, 12), ("1e6 x 51", 1_000_000, 51, 1_000, 8)]
@@ -46,7 +47,7 @@ ROUNDS = 20
 
 
 class Ours:
-    """The library in a process of its own."""
+    """The library in a separate process."""
 
     def __init__(self):
         self.process = subprocess.Popen([program("choose_beside")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -67,8 +68,8 @@ class Ours:
 class Problem:
     """Arms on the unit sphere, and a model that has seen some of them in every block.
 
-    A hard one has features of very different sizes, so that widths differ by far more than means do, and the first look
-    at the means, which saves most of the work elsewhere, cannot tell arms apart.
+    A hard one has features of very different sizes, so that widths differ by far more than means do, and bounds from
+    the means, which save most of the work elsewhere, prune few arms.
     """
 
     def __init__(self, n, d, blocks, seed=1, hard=False):
@@ -82,7 +83,7 @@ class Problem:
         self.truth = rng.standard_normal((d, blocks)) / np.sqrt(d)
         self.rewards = self.seen @ self.truth + 0.1 * rng.standard_normal((len(self.seen), blocks))
         gram = LAMBDA * np.eye(d) + self.seen.T @ self.seen
-        # Every block has seen the same rows, but nobody who computes may know that.
+        # Every block has seen the same rows, but no contestant may make use of that.
         self.inverse = [np.linalg.inv(gram) for _ in range(blocks)]
         self.factor = [np.linalg.cholesky(gram) for _ in range(blocks)]
         self.w = [np.linalg.inv(factor) for factor in self.factor]
@@ -138,7 +139,7 @@ def best_of(scores, k):
 
 
 def numpy_round(p, form, policy, k, rng):
-    """The best k arms of each block by independent choice, which is less than we are asked for with several blocks."""
+    """The best k arms of each block, chosen independently; with several blocks ours has to do more than that."""
     means = p.x @ p.theta
     chosen = []
     for j in range(p.blocks):
@@ -159,17 +160,17 @@ def timed(call):
 
 
 def timed_runs(call):
-    """A candidate for `interleave` from a function that is called again and again."""
+    """A contestant for `interleave` from a function that is called repeatedly."""
     return lambda t, count: [timed(call)[0] for _ in range(count)]
 
 
-def interleave(candidates, seconds, least=3, most=600):
-    """Medians and minima of the candidates' times, turn by turn; a candidate answers the seconds of so many runs."""
-    times = {name: [] for name in candidates}
-    counts = {name: max(3, min(200, round(TURN / min(call(0, 3))))) for name, call in candidates.items()}
+def interleave(contestants, seconds, least=3, most=600):
+    """Medians and minima of the contestants' times, in turns; a contestant returns the seconds of each of its runs."""
+    times = {name: [] for name in contestants}
+    counts = {name: max(3, min(200, round(TURN / min(call(0, 3))))) for name, call in contestants.items()}
     begun, turns = time.perf_counter(), 0
     while turns < least or (turns < most and time.perf_counter() - begun < seconds):
-        for name, call in candidates.items():
+        for name, call in contestants.items():
             times[name] += call(turns * counts[name], counts[name])[(counts[name] + 1) // 3:]
         turns += 1
     return {name: {"median": statistics.median(all), "least": min(all), "runs": len(all)} for name, all in times.items()}
@@ -184,12 +185,12 @@ def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, stor
             for storage in storages:
                 problem.load(ours, folder, algorithm_of(policy), threads, storage)
                 rng = np.random.default_rng(2)
-                candidates = {"ours": lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]}
+                contestants = {"ours": lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]}
                 for form, widths in FORMS.items():
-                    candidates[form] = timed_runs(lambda widths=widths: numpy_round(problem, widths, policy, k, rng))
+                    contestants[form] = timed_runs(lambda widths=widths: numpy_round(problem, widths, policy, k, rng))
                 if policy == "c2ucb" and storage == "f64":
                     check(ours, problem, constraint, k)
-                times = interleave(candidates, seconds)
+                times = interleave(contestants, seconds)
                 best = min(FORMS, key=lambda form: times[form]["median"])
                 ratio = times[best]["median"] / times["ours"]["median"]
                 rows.append({"case": name, "n": n, "d": d, "k": k, "blocks": blocks, "threads": threads, "policy": policy,
@@ -200,7 +201,7 @@ def choose_case(ours, folder, name, n, d, k, blocks, bar, threads, seconds, stor
 
 
 def check(ours, problem, constraint, k):
-    """Without random numbers both must choose the same arms, but for the last digits of a score."""
+    """Without random numbers both must choose the same arms, up to the last digits of a score."""
     chosen = [row for row, _ in ours.ask(choose={"t": 1, "constraint": constraint})["chosen"]]
     if problem.blocks > 1:
         return
@@ -211,7 +212,7 @@ def check(ours, problem, constraint, k):
 
 
 def catalogue_case(ours, folder, name, n, d, k, bar, threads):
-    """The same arms round after round: ours keeps them in a catalogue, numpy computes everything anew."""
+    """The same arms in every round: ours keeps them in a catalogue, numpy computes everything again."""
     problem, rows = Problem(n, d, 1), []
     gram = LAMBDA * np.eye(d) + problem.seen.T @ problem.seen
     with threadpool_limits(threads):
@@ -275,7 +276,7 @@ def sampling_case(ours, folder, seconds):
 
 
 def packages_case(ours, folder, seconds):
-    """A whole round, choosing and learning, beside packages that people use."""
+    """A whole round, choosing and learning, compared with packages that people use."""
     import peers
 
     n, d, k = 2_000, 11, 100

@@ -1,7 +1,7 @@
 """Other bandit packages, each doing one round: choose k of n arms by their features, then learn their rewards.
 
-Each is used as its documentation recommends for many arms with features of their own. None
-but bayesianbandits has a shared linear model with a top k; what the others do instead is said beside them.
+Each is used as its documentation recommends for many arms that each have features. Only bayesianbandits has a shared
+linear model with a top k; the docstrings of the others say what they do instead.
 """
 import numpy as np
 
@@ -57,7 +57,7 @@ def vowpal_wabbit(x, k):
 
 
 def mabwiser(policy):
-    """A linear model of its own for each arm, since it has no shared one: expectations for one context, then a sort."""
+    """A separate linear model for each arm, since it has no shared one: expectations for one context, then a sort."""
 
     def make(x, k):
         from mabwiser.mab import MAB, LearningPolicy

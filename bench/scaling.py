@@ -1,7 +1,7 @@
-"""How the time of a choice grows with N, d, M and threads, ours beside numpy's best form, as a plot.
+"""How the time of a choice grows with N, d, M and threads, compared with numpy's best form, as a plot.
 
 Writes bench/results/scaling.json and bench/results/scaling.svg. One case differs from the centre (N = 100,000, d = 51,
-M = 1, one thread, arm-wise Thompson sampling) in one respect.
+M = 1, one thread, arm-wise Thompson sampling) in one respect only.
 """
 import json
 import tempfile
@@ -24,7 +24,7 @@ AXES = {
     "threads": [1, 2],
 }
 LABELS = {"n": "arms N", "d": "features d", "blocks": "promotions M", "threads": "threads"}
-# Two forms are never far from the best; the others would only cost time here.
+# These two forms are never far from the best; the others would only cost time here.
 NUMPY = ("chunked", "W-form")
 
 

@@ -1,6 +1,6 @@
-"""The arms of a round, from whatever a user has, to arrays that the native half can borrow.
+"""Converts the arms of a round, in any form a user has, to arrays that the native half can borrow.
 
-An array that is C-contiguous and float32 or float64 is never copied; what is not is converted,
+An array that is C-contiguous and float32 or float64 is never copied; any other is converted,
 or refused with the reason. Tables are anything with the Arrow PyCapsule interface.
 """
 

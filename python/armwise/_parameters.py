@@ -1,4 +1,4 @@
-"""Parameters as scikit-learn's estimators have them: kept under their names, read and set by them."""
+"""Parameters as in scikit-learn's estimators: attributes that are read and set by their names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Self = TypeVar("Self", bound="Parameters")
 class Parameters:
     """The base of what has parameters: those that the constructor names."""
 
-    # Whether what was made of the parameters is still what they say.
+    # Whether the objects made from the parameters are still up to date.
     _current: bool = False
 
     def __setattr__(self, name: str, value: Any) -> None:

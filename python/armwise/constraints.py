@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 OnInfeasible = Literal["error", "fill"]
 #: An arm by id or name; in a block other than 0, with the block: `(id, block)`.
 Member = int | str | tuple[int | str, int]
-#: A function of your own: scores (N,) or (N, M) in; rows out, or (rows, blocks).
+#: A function that takes scores (N,) or (N, M) and returns rows, or (rows, blocks).
 Oracle = Callable[[NDArray[np.float64]], Any]
 
 
@@ -82,7 +82,7 @@ class TopK(Constraint):
 
 @dataclass(frozen=True)
 class Quota:
-    """From `min` to `max` customers of a promotion; what is left out is no limit."""
+    """From `min` to `max` customers of a promotion; a bound that is left out is no limit."""
 
     min: int | None = None
     max: int | None = None
@@ -90,7 +90,7 @@ class Quota:
 
 @dataclass(frozen=True)
 class Assignment(Constraint):
-    """So many customers for each promotion, and at most `per_row` promotions for each customer.
+    """A quota of customers for each promotion, and at most `per_row` promotions for each customer.
 
     `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column, and
     `budget`, the chosen arms may cost so much together; the answer then says how far from the best it may be.
@@ -119,7 +119,7 @@ class Assignment(Constraint):
 class Group:
     """The arms whose column has a value (or one of several), and how many of them may be chosen.
 
-    Without a value, every value of the column makes a group of its own with these limits.
+    Without a value, every value of the column makes a separate group with these limits.
     """
 
     column: str
@@ -131,7 +131,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Quotas(Constraint):
-    """At least, at most or exactly so many arms per group and in total; groups are nested or disjoint.
+    """A minimum, a maximum or an exact number of arms per group and in total; groups are nested or disjoint.
 
     >>> import armwise as aw
     >>> constraint = aw.Quotas(k=3, groups=[aw.Group("region", value=2, min=1)])
@@ -180,7 +180,7 @@ class Term:
 
 @dataclass(frozen=True)
 class LinearRow:
-    """The coefficients of the chosen arms add up, between `lo` and `hi`."""
+    """The coefficients of the chosen arms must add up to between `lo` and `hi`."""
 
     name: str | None = None
     lo: float | None = None

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Decision:
-    """The chosen arms, each with why it was chosen, and all that is needed to learn from them later.
+    """The chosen arms, each with the numbers that decided, and all that is needed to learn from them later.
 
-    Arms come by block, then by falling score. The decision goes to Arrow, pandas and polars, and to JSON, from which
-    rewards can be learned a week later by another process, in Python or Rust.
+    Arms are ordered by block, then by falling score. The decision converts to Arrow, pandas, polars and JSON. From the
+    JSON, another process can learn rewards a week later, in Python or Rust.
 
     >>> import armwise as aw, numpy as np
     >>> policy = aw.C2UCB(lam=1.0, alpha=0.1)
@@ -67,7 +67,7 @@ class Decision:
 
     @property
     def draws(self) -> NDArray[np.float64]:
-        """The arms' own draws; NaN where the policy makes none."""
+        """The draw of each arm; NaN if the policy makes none."""
         return self._native.draws
 
     @property

@@ -76,7 +76,7 @@ class Trial:
         return self._scene(t)[1]
 
     def pay(self, decision: Decision) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The rewards of the chosen arms, and what they pay on average."""
+        """The rewards of the chosen arms, and their expected rewards."""
         arms = list(zip(decision.rows.tolist(), decision.blocks.tolist(), strict=True))
         return self.problem._native.pay(self.seed, self.number, decision.t, arms)
 
@@ -91,7 +91,7 @@ def clustered(
     order: str = "by-cluster",
     spread: float = 0.0,
 ) -> Problem:
-    """The artificial clustered case (section VII-A1): d - 1 clusters of look-alikes, `angle` from a common direction.
+    """The artificial clustered case (section VII-A1): d - 1 clusters of similar arms, at `angle` to a common direction.
 
     order is "by-cluster" or "shuffled"; spread is how far arms stray from their cluster's centre.
 
@@ -119,9 +119,10 @@ def promotions(
 ) -> Problem:
     """The sending promotion problem (section VII-A2) on MovieLens ratings: ratings.csv, ratings.dat or the zip.
 
-    Without a file, ratings are generated, for so many (users, movies, ratings). Every round each promotion goes to k of
-    n customers (100 k, unless given); with reading="disjoint" a customer gets at most one. features is "svd",
-    "svd-normalised", "als" or "als-normalised". Trial i is played on split i modulo `splits` of the movies.
+    Without a file, ratings are generated; `generated` gives the numbers of users, movies and ratings. Every round each
+    promotion goes to k of n customers (100 k, unless given); with reading="disjoint" a customer gets at most one.
+    features is "svd", "svd-normalised", "als" or "als-normalised". Trial i is played on split i modulo `splits` of the
+    movies.
 
     >>> import armwise as aw
     >>> problem = aw.lab.promotions(promotions=3, k=5, n=100, rounds=2, generated=(500, 300, 10_000))
@@ -244,11 +245,11 @@ def run(
     batch: int = 1,
     threads: int | None = None,
 ) -> Results:
-    """Plays so many trials with each policy, fresh in every trial; Ctrl-C stops it.
+    """Plays `trials` trials with each policy, which starts afresh in every trial; Ctrl-C stops it.
 
-    Of a policy only its parameters count, not what it has learned nor its seed, which is the trial's. Rewards come
-    `delay` rounds late and are learned after every `batch` rounds. The numbers do not depend on the threads. The
-    library's algorithms play in Rust on all of them; a policy of your own is played in Python, a trial at a time.
+    Only the parameters of a policy count, not what it has learned; the seed is the trial's. Rewards come `delay` rounds
+    late and are learned after every `batch` rounds. The numbers do not depend on the number of threads. The library's
+    algorithms play in Rust on all threads; a policy written in Python is played in Python, one trial at a time.
     """
     players = [policies] if isinstance(policies, Policy) else list(policies)
     if not players:

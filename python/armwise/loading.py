@@ -26,10 +26,10 @@ def _from_spec(text: str) -> Policy:
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """The policy that `save` wrote, or that Rust did: it chooses the same to the bit.
+    """Loads a policy that `save` or Rust wrote; it chooses the same to the bit.
 
-    A file written by Rust has no seed and no round to go on with; then the seed is 0 and the round is the one after
-    the newest that was learned from. Set `seed` and `t_` where that is not what you want.
+    A file written by Rust has no seed and no next round; then the seed is 0 and the next round is the one after the
+    newest that was learned from. Set `seed` and `t_` if that is not what you want.
 
     >>> import armwise as aw, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "p.json")

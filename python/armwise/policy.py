@@ -22,13 +22,13 @@ from .decision import Decision
 
 Self = TypeVar("Self", bound="Policy")
 
-# Guards the counting of rounds and the making of a policy's learner; held for moments only.
+# Guards the round counter and the creation of a policy's learner; held only briefly.
 _LOCK = threading.RLock()
 
 
 @dataclass(frozen=True)
 class Theory:
-    """alpha_t or v_t as the theory has it, beta_t(delta), in place of a number.
+    """alpha_t or v_t by the theory's beta_t(delta), in place of a number.
 
     r bounds the noise, s bounds |theta*|, delta is the probability with which the bound may fail, k the arms of a
     round; Thompson sampling needs the number of rounds, arm-wise Thompson sampling also the number n of arms.
@@ -43,10 +43,10 @@ class Theory:
 
 
 class Policy(Parameters):
-    """What every policy can do. To write one of your own, derive from this class and override `direction`, `bonus` or
-    both: the score of arm i is `direction . x(i) + bonus(i)`.
+    """What every policy can do. To write your own, derive from this class and override `direction`, `bonus` or both:
+    the score of arm i is `direction . x(i) + bonus(i)`.
 
-    An own policy, epsilon-greedy by arm, which gives one arm in ten an optimistic bonus:
+    A custom policy, epsilon-greedy by arm, which gives a random share of the arms an optimistic bonus:
 
     >>> import armwise as aw, numpy as np
     >>> class EpsilonGreedy(aw.Policy):
@@ -59,10 +59,10 @@ class Policy(Parameters):
     >>> policy.choose(np.eye(4), k=2)
     Decision(t=1, arms=2, objective=2, status='optimal')
 
-    Parameters are kept under their names, as scikit-learn wants it: `get_params`, `set_params` and `clone` work.
+    Parameters are attributes of the same name, as scikit-learn requires: `get_params`, `set_params` and `clone` work.
     """
 
-    #: Which random number of its own an arm gets: None, "uniform" in [0, 1), or "normal".
+    #: The kind of random number that each arm gets: None, "uniform" in [0, 1), or "normal".
     draw: ClassVar[str | None] = None
     #: The algorithm's name in Rust, TOML and JSON; None for a policy of your own.
     name: ClassVar[str | None] = None
@@ -81,7 +81,7 @@ class Policy(Parameters):
     # What a policy of your own overrides.
 
     def direction(self, at: Context) -> ArrayLike:
-        """What is multiplied with x, for the block `at.block`: theta_hat, unless overridden."""
+        """The vector that is multiplied with x, for the block `at.block`: theta_hat, unless overridden."""
         return at.theta_hat
 
     def bonus(self, at: Context, width: NDArray[np.float64], draw: NDArray[np.float64] | None) -> ArrayLike:
@@ -117,7 +117,7 @@ class Policy(Parameters):
         _armwise.check_algorithm(self._spec())
 
     def _ready(self, dim: int | None = None) -> _armwise.Learner:
-        """The learner, made when the number of features is first known, and with the parameters of now."""
+        """The learner with the present parameters; it is made when the number of features is first known."""
         if self._learner is not None and self._current:
             return self._learner
         with _LOCK:
@@ -154,7 +154,7 @@ class Policy(Parameters):
 
         ids are integers or strings that stay with an arm from round to round (by default the row number); eligible
         says which arms, or which arms in which blocks, may be chosen; columns holds what the constraint refers to by
-        name (of a table those are found by themselves). A constraint is one of this package's, a dictionary as in
+        name (in a table they are found automatically). A constraint is one of this package's, a dictionary as in
         JSON, or a function that gets the scores and returns rows, or rows and blocks.
 
         Rounds count from 1; give `t` to replay one.
@@ -213,8 +213,8 @@ class Policy(Parameters):
         blocks: ArrayLike | None = None,
         features: Sequence[str] | str | None = None,
     ) -> Self:
-        """Learns rows and rewards that belong to no decision: a history, a batch from elsewhere. Nothing is booked, so
-        the same rows may come twice and then count twice.
+        """Learns rows and rewards that belong to no decision: a history, a batch from elsewhere. There is no check for
+        repetition: rows that are given twice count twice.
 
         >>> import armwise as aw
         >>> aw.Greedy().partial_fit([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5]).theta_
@@ -257,8 +257,8 @@ class Policy(Parameters):
         return self
 
     def forget(self: Self, factor: float) -> Self:
-        """Counts everything learned so far `factor` times as much; the prior stays. (For the same at every round, give
-        the policy `gamma`.)
+        """Multiplies the weight of everything learned so far by `factor`; the prior stays. (To do so in every round,
+        give the policy `gamma`.)
 
         >>> import armwise as aw
         >>> policy = aw.Greedy().partial_fit([[1.0]], [3.0])
@@ -269,7 +269,7 @@ class Policy(Parameters):
         return self
 
     def close_before(self, t: int) -> None:
-        """Gives up the bookkeeping of all rounds before t: their rewards are refused from now on."""
+        """Closes all rounds before t: their rewards are refused from now on."""
         self._ready().close_before(t)
 
     # What was learned.
@@ -293,7 +293,7 @@ class Policy(Parameters):
 
     @property
     def rr_(self) -> list[float | None]:
-        """The sum of squared rewards of each block; None where it is not known, after a file of format 1."""
+        """The sum of squared rewards of each block; None if it is not known, as after loading a file of format 1."""
         return [0.0] * self.blocks if self._learner is None else self._learner.rr
 
     @property
@@ -306,7 +306,7 @@ class Policy(Parameters):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the policy and all it has learned to a JSON file that Rust and the command line read as well.
 
-        The file replaces an older one in one step, so a crash leaves the old or the new.
+        The file replaces an older one atomically, so a crash leaves the old file or the new one.
         """
         text = self._ready().to_json(self.seed, self.t_)
         partial = f"{os.fspath(path)}.{os.getpid()}.partial"

@@ -49,8 +49,8 @@ def solve(
 ) -> Selection:
     """The best super arm for scores of shape (N,) or (N, M); -inf marks an arm that may not be chosen.
 
-    `columns` holds what the constraint refers to by name; `ids` are needed where it names arms other than by row, and
-    decide between equal scores (with ties="random", a draw of this seed and t does).
+    `columns` holds what the constraint refers to by name. `ids` are needed if it names arms by anything but row
+    numbers; they also decide between equal scores (with ties="random", a draw from this seed and t decides).
 
     >>> import armwise as aw
     >>> best = aw.solve([0.2, 0.9, 0.4], k=2)

@@ -7,7 +7,7 @@
 use crate::core::Refusal;
 use std::path::{Path, PathBuf};
 
-/// The error of another library that lies behind one of ours.
+/// The error of another library that caused one of ours.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// What went wrong, where, and what to do about it.
@@ -30,7 +30,7 @@ pub enum Error {
         /// Where it was looked for.
         path: PathBuf,
     },
-    /// A customer was never chosen, so only a table can tell its features.
+    /// A customer was never chosen, so its features can only come from a table.
     #[error("customer {customer:?} was not chosen in any round; the table of a round is needed to look it up")]
     NeverChosen {
         /// The customer.

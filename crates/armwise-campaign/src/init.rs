@@ -34,7 +34,7 @@ pub fn complete(config: &mut Config, table: &dyn Source) -> Result<LeftOut, Erro
     if !config.features.column.is_empty() {
         return Ok(Vec::new());
     }
-    // What splits customers into segments and groups may well tell who answers.
+    // Columns that split customers into segments and groups may well predict who answers.
     let splits =
         |name: &String| config.segment.as_ref() == Some(name) || config.limits.group.iter().any(|g| g.column == *name);
     let mut own = config.own_columns();

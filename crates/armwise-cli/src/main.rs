@@ -17,7 +17,7 @@ use armwise_campaign::table::is_guarded;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-/// Combinatorial linear semi-bandits: campaigns on real tables, the paper's evaluation, and studies of one's own.
+/// Combinatorial linear semi-bandits: campaigns on real tables, the paper's evaluation, and your own studies.
 #[derive(Parser)]
 #[command(name = "armwise", version, about)]
 struct Arguments {
@@ -34,7 +34,7 @@ enum Command {
     /// Interrupting is safe: finished trials are kept in the folder .unfinished of the report's folder and the same
     /// command goes on from them. The report is written when everything is there.
     Reproduce(reproduce::Arguments),
-    /// Run a study of one's own, described in TOML.
+    /// Run your own study, described in TOML.
     ///
     /// Interrupting is safe: finished trials are kept in a hidden folder beside the study (.experiment.toml.unfinished
     /// for experiment.toml) and the same command goes on from them; the folder goes when the study is finished. Where

@@ -1,7 +1,7 @@
 //! `armwise reproduce`.
 //!
-//! The folder is written when everything is computed; until then it holds only finished work,
-//! hidden, from which a rerun of the same command goes on.
+//! The report is written when everything is computed. Until then the folder holds only finished work, in a hidden
+//! folder, from which a rerun of the same command continues.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What has no meaning for the clustered case must not be taken in silence.
+/// Options that have no meaning for the clustered case are refused, not ignored.
 fn check(arguments: &Arguments) -> Result<(), Error> {
     let Some(Which::Clustered) = arguments.which else { return Ok(()) };
     let ratings = arguments.ratings.as_ref().map(|path| ("--ratings", path.display().to_string()));

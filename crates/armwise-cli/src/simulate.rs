@@ -1,6 +1,6 @@
 //! `armwise simulate`.
 //!
-//! `--json` prints the whole of what was found and nothing else.
+//! `--json` prints all results and nothing else.
 
 use std::{path::PathBuf, time::Instant};
 

@@ -1,4 +1,5 @@
-//! Everything that can go wrong in the lab, as one enum: facts in fields, a message that says what, where and what to do.
+//! Everything that can go wrong in the lab, as one enum: facts in fields, a message that says what, where and what to
+//! do.
 //!
 //! `Display` is the whole message for a user, the cause included, on one line. A caller prints
 //! it and nothing else.
@@ -107,7 +108,7 @@ pub enum Error {
         /// The range it must be in.
         must: String,
     },
-    /// A name that stands for nothing.
+    /// An unknown name.
     #[error("{what} {name:?} is unknown; it must be one of {}", known.join(", "))]
     UnknownName {
         /// What was to be named, for example `features`.
@@ -117,7 +118,7 @@ pub enum Error {
         /// The names there are.
         known: &'static [&'static str],
     },
-    /// A numerical method did not come to an end.
+    /// A numerical method did not converge.
     #[error("{method}: {what}")]
     Numerical {
         /// The method.

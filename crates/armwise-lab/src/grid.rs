@@ -100,10 +100,10 @@ impl Grid {
         Ok(Self { values: exponents.iter().map(|e| value(2 * e)).collect(), runs, algorithms })
     }
 
-    /// The candidates of an algorithm.
+    /// The settings of an algorithm.
     ///
     /// # Errors
-    /// [`Error::Armwise`] for a name that is no algorithm's.
+    /// [`Error::Armwise`] if no algorithm has this name.
     pub fn of(&self, name: &str) -> Result<&[Candidate], Error> {
         let name = Algorithm::describe(name)?.name;
         let found = self.algorithms.iter().find(|(known, _)| *known == name);
@@ -111,7 +111,7 @@ impl Grid {
     }
 }
 
-/// All combinations of the exponents for so many parameters, in half decades; the last parameter changes fastest.
+/// All combinations of the exponents for this many parameters, in half decades; the last parameter changes fastest.
 fn combinations(parameters: usize, exponents: &[i32]) -> Vec<Vec<i32>> {
     let longer = |shorter: Vec<Vec<i32>>, _| {
         let with =
@@ -121,7 +121,7 @@ fn combinations(parameters: usize, exponents: &[i32]) -> Vec<Vec<i32>> {
     (0..parameters).fold(vec![Vec::new()], longer)
 }
 
-/// What was tried, and beside it what was left as it is; nothing for an algorithm that is not tuned.
+/// The values tried, and the parameters left at their defaults; empty for an algorithm that is not tuned.
 fn params(description: &Description, halves: &[i32]) -> Params {
     if halves.is_empty() {
         return Params::new();
@@ -159,7 +159,7 @@ mod tests {
         assert!(error.to_string().starts_with("algorithm \"ucb\" is unknown; it must be one of greedy"), "{error}");
     }
 
-    /// The run that stands in for a setting has its ridge and its scale.
+    /// The run that gives the numbers of a setting has the same ridge and the same scale.
     #[test]
     fn stand_ins_are_what_they_stand_for() {
         let grid = Grid::new(&PAPER).unwrap();

@@ -1,7 +1,7 @@
 //! Algorithms playing a trial: the loop of Algorithms 1 and 2 against a world.
 //!
-//! Many settings play side by side, round by round, so that a round is made once for all of
-//! them; they share nothing else, and each gets the numbers it would get alone.
+//! Many settings play in parallel, round by round, so that a round is made once for all of them. They share nothing
+//! else, and each gets the numbers it would get alone.
 
 use armwise::{Algorithm, Arms, Decision, Learner, Reward, Ties};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ impl Setting {
 pub struct Feedback {
     /// Rewards arrive that many rounds late: with 0, before the next round.
     pub delay: u64,
-    /// The model is updated after every so many rounds, with what has arrived by then.
+    /// How many rounds lie between updates of the model, each with the rewards that have arrived by then.
     pub batch: u64,
 }
 
@@ -178,7 +178,7 @@ impl Player {
         for (decision, rewards) in self.waiting.drain(..due) {
             self.learner.learn(&decision, &rewards)?;
         }
-        // Nothing earlier comes again, so its bookkeeping can go.
+        // No earlier rewards will come, so their ledger can be dropped.
         self.learner.close_before(t + 1);
         Ok(())
     }

@@ -23,7 +23,7 @@ pub(crate) const SPLIT: Stream = Stream(262);
 pub(crate) const SVD: Stream = Stream(263);
 /// The start of alternating least squares.
 pub(crate) const ALS: Stream = Stream(264);
-/// Which users the distribution of cosines looks at.
+/// Which users are sampled for the distribution of cosines.
 pub(crate) const COSINES: Stream = Stream(265);
 /// The seeds of trials.
 pub(crate) const TRIALS: Stream = Stream(288);

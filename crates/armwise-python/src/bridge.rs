@@ -1,7 +1,7 @@
 //! The Arrow PyCapsule interface, both ways: the only unsafe code of the package.
 //!
-//! A capsule's pointer is looked up by its name, which the interface fixes together with the type
-//! behind it; the stream is moved out of the capsule, which is left empty, as the interface asks.
+//! A capsule's pointer is looked up by its name; the interface fixes the name together with the type of the pointer.
+//! The stream is moved out of the capsule, which is left empty, as the interface requires.
 
 #![allow(unsafe_code, reason = "capsules hold C structures")]
 

@@ -1,7 +1,7 @@
 //! A decision, with the rows that were chosen.
 //!
-//! The library's decision knows ids, not rows, since rows mean nothing a week later; here the
-//! rows of the call that made it are kept beside it, for the caller who still has the table.
+//! The library's decision has ids but no row numbers, since these mean nothing a week later. Here the row numbers of
+//! the call that made it are kept too, for callers that still have the table.
 
 use armwise::{ChosenArm, Reward};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -122,7 +122,7 @@ impl Decision {
         self.numbers(py, |arm| arm.width)
     }
 
-    /// NaN where the policy makes no draw of its own for an arm.
+    /// NaN if the policy makes no draw per arm.
     #[getter]
     fn draws<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.numbers(py, |arm| arm.draw.unwrap_or(f64::NAN))

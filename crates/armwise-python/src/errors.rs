@@ -1,7 +1,7 @@
 //! Errors of the library as Python exceptions of the right kind.
 //!
-//! What is wrong with values is a `ValueError` (with `row` and `column` as attributes where there
-//! are such), what is asked for and not there is a `KeyError`, and the message is always the library's own.
+//! Bad values are a `ValueError` (with `row` and `column` as attributes if known), and a missing name is a `KeyError`.
+//! The message is always the library's.
 
 use armwise::Error;
 use pyo3::{

@@ -1,7 +1,6 @@
 //! The arms of a round as Python gives them: arrays that are borrowed, never copied.
 //!
-//! [`Given`] holds the Python objects and [`Lent`] the plain slices, so that the latter can go
-//! where the interpreter's lock is not held.
+//! [`Given`] holds the Python objects and [`Lent`] the plain slices, which can be used without the interpreter's lock.
 
 use armwise::{Arms, Column, Error, Features, id_of};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
@@ -34,7 +33,8 @@ pub(crate) enum Matrix<'py> {
     F32(PyReadonlyArray2<'py, f32>),
 }
 
-/// By hand, since the derived way writes out in words why an array of f32 is not one of f64, which takes its time.
+/// Written by hand: the derived version is slow, because it formats an error message for every f32 array that is not
+/// f64.
 impl<'py> FromPyObject<'_, 'py> for Matrix<'py> {
     type Error = PyErr;
 
@@ -60,7 +60,7 @@ impl Matrix<'_> {
     }
 }
 
-/// What makes rows stable.
+/// What identifies a row across rounds.
 #[derive(FromPyObject)]
 pub(crate) enum Ids<'py> {
     Ids(PyReadonlyArray1<'py, u64>),
@@ -135,7 +135,7 @@ impl Lent<'_> {
         let mut rows = vec![usize::MAX; decision.arms.len()];
         let mut places: Vec<(u64, usize)> = decision.arms.iter().map(|arm| arm.id).zip(0..).collect();
         places.sort_unstable();
-        // Few rows are chosen: a table of bits tells most of the others at the cost of one look.
+        // Few rows are chosen, so a small table of bits rules out most of the others with one lookup.
         let bits = (16 * places.len().max(4)).next_power_of_two();
         let slot = |id: u64| (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (bits - 1);
         let mut seen = vec![false; bits];
@@ -158,7 +158,7 @@ impl Lent<'_> {
     }
 }
 
-/// Numbers out of anything that numpy takes for a vector.
+/// Numbers from anything that numpy accepts as a vector.
 pub(crate) fn floats(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
     let py = values.py();
     let array = py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "ascontiguousarray"), (values, "float64"))?;

@@ -1,7 +1,7 @@
 //! Long work that Ctrl-C can stop.
 //!
-//! The work runs on a thread of its own while this one looks for signals; when one has come,
-//! the work is told by a flag and waited for.
+//! The work runs on a separate thread while this one checks for signals. When one has come, a flag tells the work to
+//! stop, and this thread waits for it.
 
 use std::{
     panic::resume_unwind,
@@ -15,7 +15,7 @@ use std::{
 
 use pyo3::prelude::*;
 
-/// Does the work without the interpreter's lock; `stop` becomes true on Ctrl-C, and the exception is given then.
+/// Does the work without the interpreter's lock. On Ctrl-C `stop` becomes true, and the exception is returned.
 pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> R + Send) -> PyResult<R> {
     let stop = AtomicBool::new(false);
     py.detach(|| {

@@ -1,6 +1,6 @@
 //! The laboratory: the paper's problems, played by the library's algorithms on all threads.
 //!
-//! Ctrl-C reaches the trials through the world itself, which refuses to show another round.
+//! Ctrl-C stops the trials through the world, which then refuses to make another round.
 
 use std::{
     path::PathBuf,
@@ -239,7 +239,7 @@ impl Problem {
     }
 }
 
-/// A world that shows no further round once it is told to stop.
+/// A world that refuses further rounds once it is told to stop.
 struct Stoppable<'a> {
     world: &'a dyn World,
     stop: &'a AtomicBool,
@@ -295,7 +295,7 @@ fn interrupted() -> Error {
     Error::Numerical { method: "lab", what: "interrupted".to_owned() }
 }
 
-/// The mean of trials and its standard error, none where there is one only; trials of the same split are put together.
+/// The mean of trials and its standard error, none for a single one; trials of the same split are averaged first.
 #[pyfunction]
 pub(crate) fn mean(values: Vec<f64>, groups: usize) -> (f64, Option<f64>) {
     let mean = Units::new(&values, groups).mean();

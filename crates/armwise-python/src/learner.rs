@@ -1,8 +1,8 @@
 //! The learner behind a Python policy.
 //!
-//! The learner lives in an `Arc`. A choice takes a reference and holds no lock, so any number of
-//! threads choose at once and a callable may do what it likes; learning copies the learner only if a choice is under
-//! way, which then goes on with what it began with.
+//! The learner is in an `Arc`. A choice takes a reference and holds no lock, so any number of threads can choose at
+//! once, and a Python callable may call back into the learner. Learning copies the learner only while a choice is
+//! running; that choice continues with the old state.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -69,7 +69,7 @@ impl Learner {
         Ok(Self::of(core.with_ties(ties)))
     }
 
-    /// Goes on with other parameters and all that was learned.
+    /// Changes the parameters and keeps everything that was learned.
     fn with_policy(&self, py: Python<'_>, policy: &str, ties: &str) -> PyResult<Self> {
         let (policy, ties) = (AnyPolicy::from_json(policy)?, ties_of(ties)?);
         let core = Core::clone(&self.now()).with_policy(policy).map_err(|error| raise(py, &error))?;
@@ -268,7 +268,7 @@ impl Learner {
         py.detach(|| core.to_json_with(Some(Round::new(seed, t)))).map_err(|error| raise(py, &error))
     }
 
-    /// The learner, and the seed and round to go on with where the file has them.
+    /// The learner, and the seed and round to continue with, if the file has them.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> PyResult<(Self, Option<(u64, u64)>)> {
         let read = py.detach(|| Core::from_json_with(text));

@@ -2,7 +2,7 @@
 //!
 //! Everything a user sees (classes, defaults, docstrings) is written in Python, in
 //! `python/armwise/`; the classes here are private to it. Every call that computes gives up the interpreter's lock
-//! first, and no lock of our own is ever held while Python code runs.
+//! first, and this crate never holds a lock while Python code runs.
 
 mod bridge;
 mod decision;

@@ -45,8 +45,8 @@ impl AnyOracle {
         Ok(Self::Callable(Callable { function: given.clone().unbind(), raised: Mutex::new(None) }))
     }
 
-    /// Calls `work` with the oracle, without the interpreter's lock. A general solver may run for a minute, so only
-    /// there a thread is spent on Ctrl-C.
+    /// Calls `work` with the oracle, without the interpreter's lock. Only the general solver may run for a minute, so
+    /// only for it a separate thread watches for Ctrl-C.
     pub(crate) fn with<R: Send>(
         &self,
         py: Python<'_>,
@@ -87,12 +87,12 @@ impl Oracle for Callable {
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             Error::Solver("the oracle raised an exception".to_owned())
         })?;
-        // The order of a selection needs scores, which an arm that does not exist has not.
+        // Ordering a selection needs scores, and an arm that does not exist has none.
         if let Some(arm) = arms.iter().find(|arm| arm.row >= scores.len() || arm.block >= scores.blocks()) {
             let text = format!("the oracle chose row {}, block {}, which does not exist", arm.row, arm.block);
             return Err(Error::Constraint(text));
         }
-        // Taken at its word, as an oracle written in Rust is.
+        // Trusted to be optimal, like an oracle written in Rust.
         Ok(Selection::optimal(arms, scores))
     }
 }
@@ -154,7 +154,7 @@ pub(crate) fn solve<'py>(
     if values.is_empty() {
         return Err(raise(py, &Error::NoArms));
     }
-    // An oracle never looks at features; one number to a row stands for them.
+    // An oracle never reads features, so one placeholder per row is enough.
     let features = PyArray1::<f32>::zeros(py, values.len() / blocks, false).reshape([values.len() / blocks, 1])?;
     let given = Given { x: Matrix::F32(features.readonly()), ids, eligible: None, columns };
     let lent = given.lend()?;
@@ -180,7 +180,7 @@ pub(crate) fn solve<'py>(
     Ok(result)
 }
 
-/// Row or block numbers as numpy likes to index with them; -1 for one that is not known.
+/// Row or block numbers in the type that numpy indexes with; -1 for an unknown one.
 pub(crate) fn numbers(py: Python<'_>, numbers: impl Iterator<Item = usize>) -> Bound<'_, PyArray1<i64>> {
     PyArray1::from_vec(py, numbers.map(|number| i64::try_from(number).unwrap_or(-1)).collect())
 }

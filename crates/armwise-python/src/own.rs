@@ -1,8 +1,8 @@
 //! Policies written in Python: `direction(at)` once per block, `bonus(at, width, draw)` once per block for all arms.
 //!
-//! Python is asked for whole arrays. The products direction . x and the widths are the
-//! library's own, got from two policies that do nothing else, so a policy written in Python keeps the promise that
-//! results do not depend on threads or row order, as far as its own functions keep it.
+//! Python is called once for whole arrays. The products direction . x and the widths come from the library, through two
+//! internal policies that compute nothing else. So results do not depend on threads or row order, unless the functions
+//! of the Python policy do.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +21,7 @@ use crate::{
     policy::AnyPolicy,
 };
 
-/// What a policy may look at when it prepares a round.
+/// What a policy can use when it prepares a round.
 #[pyclass(frozen)]
 pub(crate) struct Context {
     round: Round,
@@ -207,7 +207,7 @@ impl From<PyErr> for Stopped {
 /// Turns products into scores, then asks the oracle.
 struct Rescoring<'a> {
     ready: &'a Ready,
-    /// All arms: an oracle that asks for nothing else is given the scores of each.
+    /// All arms, so that the oracle is given the score of each.
     arms: Arms<'a>,
     oracle: &'a dyn Oracle,
     /// What was chosen, with the score; or what was raised.

@@ -44,7 +44,7 @@ impl TryFrom<Value> for AnyPolicy {
     }
 }
 
-/// As the algorithm writes itself: the checksum of a file counts on the order of the fields.
+/// Serialised exactly as the algorithm, since the checksum of a file depends on the order of the fields.
 impl Serialize for AnyPolicy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
@@ -63,7 +63,7 @@ impl AnyPolicy {
         serde_json::to_string(&self).map_err(bad_json)
     }
 
-    /// The algorithm, for those who can use no other policy.
+    /// The algorithm; an error for a policy written in Python.
     pub(crate) fn algorithm(self) -> PyResult<Algorithm> {
         match self {
             Self::Algorithm(algorithm) => Ok(algorithm),

@@ -1,8 +1,8 @@
-//! Tables by Arrow: features, ids, eligibility and columns out of any of them, and ours into any of them.
+//! Arrow tables: reads features, ids, eligibility and columns from any library's tables, and exports ours.
 //!
-//! One fixed-size-list column is borrowed where it lies; separate columns must be interleaved,
-//! which is one copy, done in blocks of rows that fit the cache. A missing value becomes NaN, which the library then
-//! refuses with its row and column.
+//! A fixed-size-list column is borrowed without a copy. Separate columns must be interleaved, which takes one copy,
+//! made in blocks of rows that fit the cache. A missing value becomes NaN, which the library then refuses with its row
+//! and column.
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ fn matrix<'py>(py: Python<'py>, batches: &[RecordBatch], features: &[String]) ->
     }
 }
 
-/// A fixed-size-list column: borrowed if it lies in one piece, else copied.
+/// A fixed-size-list column: borrowed if it is contiguous, otherwise copied.
 fn list_matrix<'py, P>(
     py: Python<'py>,
     name: &str,
@@ -270,7 +270,7 @@ fn eligible_of<'py>(py: Python<'py>, batches: &[RecordBatch], name: &str) -> PyR
         let values: &BooleanArray = part.as_boolean_opt().ok_or_else(|| {
             PyTypeError::new_err(format!("column {name:?} is of type {}: must be true or false", part.data_type()))
         })?;
-        // Nobody knows whether an unknown one may be chosen.
+        // A missing flag does not tell whether the arm may be chosen.
         flags.extend(values.iter().map(|flag| flag.unwrap_or(false)));
     }
     Ok(PyArray1::from_vec(py, flags).into_any())

@@ -1,7 +1,7 @@
-//! Other rules from the next round on. What was learned stays.
+//! Amendments: other rules from the next round on. What was learned stays.
 //!
-//! Each round keeps the rules under which it was chosen: its rewards are judged, its silence is valued and its choice is
-//! explained by those. So an amendment never changes what an earlier round says.
+//! Each round keeps the rules under which it was chosen: they judge its rewards, value its silence and explain its
+//! choice. So an amendment never changes an earlier round.
 
 use super::{Campaign, Command, Draft, Frozen, Refusal, Rules, Sha};
 use crate::{Error, config::Config};
@@ -11,9 +11,9 @@ use serde::Serialize;
 /// What an amendment did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Amended {
-    /// Which parts of the rules are other than before; none: nothing has changed.
+    /// Which parts of the rules are different from before; empty if nothing has changed.
     pub changed: Vec<String>,
-    /// The first round that they hold for.
+    /// The first round that the new rules hold for.
     pub from: u64,
     /// The hash of the model, which stays as it was.
     pub model: Sha,

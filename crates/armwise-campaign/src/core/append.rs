@@ -1,7 +1,7 @@
-//! How a command becomes an entry: what it changes, the model after it, the hashes, and a checkpoint where one is due.
+//! How a command becomes an entry: what it changes, the model after it, the hashes, and a checkpoint if one is due.
 //!
-//! Everything that can fail is done before the journal is written to. The head that a command was made against goes with
-//! it, so of two writers one is refused.
+//! Everything that can fail is done before the journal is written. A command carries the head it was made against, so
+//! that one of two concurrent writers is refused.
 
 use super::{
     Campaign, Changes, Command, Entry, Head, Journal, Kept, OfRound, Outcome, Record, RoundChange, Rows, Sent, Setup,
@@ -18,16 +18,16 @@ use crate::Error;
 use armwise::Model;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many entries after a checkpoint comes the next.
+/// The number of entries between two checkpoints.
 const EVERY: u64 = 64;
-/// So many of the last segments are left out of the merged sums of a checkpoint, because rewards still come for them.
+/// How many of the last segments a checkpoint leaves out of its merged sums, because rewards still come for them.
 const OPEN_SEGMENTS: usize = 8;
 
 /// A command to be appended.
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
     pub(crate) command: Command,
-    /// When; now unless given.
+    /// The time of the entry; now unless given.
     pub(crate) at: Option<String>,
     pub(crate) decisions: &'a [Sent],
     pub(crate) outcomes: &'a [Outcome],
@@ -48,7 +48,7 @@ impl Campaign {
         Self::begin_at(journal, setup, None)
     }
 
-    /// As [`begin`](Self::begin), at a time that is past.
+    /// As [`begin`](Self::begin), at a time in the past.
     pub(crate) fn begin_at(mut journal: Box<dyn Journal>, setup: Setup, at: Option<String>) -> Result<Self, Error> {
         let draft = Draft { at, ..Draft::new(Command::Init(Box::new(setup.clone()))) };
         let model = model_hash(&model::start(&setup)?);
@@ -65,8 +65,8 @@ impl Campaign {
         Ok(Self { journal, setup, rules_now: 1, state, head: entry.head(), checkpoint: 0, prefix: None })
     }
 
-    /// Appends a command that was made against `against`, all or nothing. `ready` is asked before the commit: its error
-    /// undoes all.
+    /// Appends a command that was made against `against`, all or nothing. `ready` is called before the commit; if it
+    /// fails, nothing is appended.
     pub(crate) fn append(
         &mut self,
         against: &Head,
@@ -177,7 +177,7 @@ impl Campaign {
                 }
                 rounds.push(played);
             }
-            // A segment that nothing was heard of has no sums that a revocation could change.
+            // A segment without rewards has no sums that a revocation could change.
             if revoking.is_none() || self.state.sums.contains_key(&segment) {
                 let sums = self.sum(&rounds)?;
                 changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });

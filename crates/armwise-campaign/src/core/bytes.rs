@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         self.whole().map(f64::from_bits)
     }
 
-    /// So many numbers; nothing is allocated for more than there are bytes.
+    /// This many numbers; never allocates more than the remaining bytes can hold.
     pub(super) fn numbers(&mut self, count: usize) -> Option<Vec<f64>> {
         let (own, rest) = self.0.split_at_checked(count.checked_mul(8)?)?;
         self.0 = rest;

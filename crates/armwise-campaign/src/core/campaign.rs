@@ -1,8 +1,8 @@
 //! An open campaign: the state after the journal's last entry, and the checked way to its rows.
 //!
-//! Opening reads the newest checkpoint and the entries after it. Whatever is read later is checked against the state:
-//! decisions by their digest, outcomes by the hash of all that was heard of their round, sums by the hash in the entry
-//! that wrote them. Only [`verify`](Campaign::verify) reads everything.
+//! Opening reads the newest checkpoint and the entries after it. Rows read later are checked against the state:
+//! decisions by their digest, outcomes by the hash of all outcomes of their round, sums by the hash in the entry that
+//! wrote them. Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
     Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Sent, Setup, Sha,
@@ -19,9 +19,9 @@ use std::{borrow::Cow, collections::BTreeMap, path::Path};
 #[derive(Debug)]
 pub struct Campaign {
     pub(super) journal: Box<dyn Journal>,
-    /// As `init` froze it, with the rules that hold now.
+    /// What `init` froze, with the rules now in force.
     pub(super) setup: Setup,
-    /// The entry with the rules that hold now.
+    /// The entry with the rules now in force.
     pub(super) rules_now: u64,
     pub(super) state: State,
     pub(super) head: Head,
@@ -61,7 +61,7 @@ impl Campaign {
             head = entry.head();
             prefix = prefix.filter(|prefix: &Prefix| changed.is_none_or(|segment| segment > prefix.through));
             if entry.kind == Kind::Checkpoint {
-                // Its bytes are not there or not good, so its model is not either.
+                // The bytes are missing or damaged, so the model of the checkpoint is unusable too.
                 (checkpoint, prefix) = (entry.seq, None);
             }
         }
@@ -135,7 +135,7 @@ impl Campaign {
         &self.setup.recipe
     }
 
-    /// The journal's last entry: it stands for the whole history.
+    /// The journal's last entry; its hash covers the whole history.
     #[must_use]
     pub fn head(&self) -> Head {
         self.head
@@ -228,7 +228,7 @@ impl Campaign {
     pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         let info = self.round(round)?;
         let mut heard = self.journal.heard(round)?;
-        // Whoever only reads does not see what is written meanwhile.
+        // A reader does not see what is written meanwhile.
         heard.retain(|heard| heard.seq <= self.head.seq);
         if hear_all(&heard) == info.heard {
             return Ok(heard);
@@ -265,7 +265,7 @@ impl Campaign {
     }
 }
 
-/// The state that a checkpoint vouches for, and the entries after it; none if the checkpoint's bytes are not good.
+/// The state that a checkpoint vouches for, and the entries after it; none if the checkpoint's bytes are damaged.
 #[expect(clippy::type_complexity, reason = "a tuple that is taken apart at once")]
 fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<(Entry, State, Prefix, Vec<Entry>)>, Error> {
     let mut entries = journal.entries(kept.seq.saturating_sub(2))?.into_iter();

@@ -1,4 +1,4 @@
-//! The time of day as text, the only use of a clock: it dates entries and is never computed with.
+//! The time of day as text. This is the only use of a clock: it dates entries, and no result depends on it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What a campaign can be told: each command with what belongs to it, and nothing else.
+//! The commands of a campaign, each with its payload.
 //!
 //! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
 //! a default, or older journals cannot be read.
@@ -28,7 +28,7 @@ pub enum Kind {
     Revoke,
     /// Other rules hold from the next round on.
     Amend,
-    /// The state so far, for whoever opens the campaign later.
+    /// The state so far, so that opening the campaign is fast.
     Checkpoint,
 }
 
@@ -100,7 +100,7 @@ impl Setup {
 pub struct Migrated {
     /// Its schema's version.
     pub schema: u32,
-    /// The hash of its last event, which stands for its whole history.
+    /// The hash of its last event, which covers its whole history.
     pub head: Sha,
 }
 
@@ -134,7 +134,7 @@ pub struct Responses {
     pub rounds: Vec<u64>,
     /// How many rows were read.
     pub read: u64,
-    /// How many of them said what was known already.
+    /// How many of them repeated what was already known.
     pub repeated: u64,
     /// How many of them were put aside.
     pub rejected: u64,
@@ -154,7 +154,7 @@ pub struct Rules {
     pub config: Config,
 }
 
-/// What a checkpoint vouches for; the bytes themselves lie beside the journal.
+/// The hashes of a checkpoint; the bytes themselves are stored next to the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vouched {
     /// SHA-256 of the state after the entry before.
@@ -165,7 +165,7 @@ pub struct Vouched {
     pub model: Sha,
 }
 
-/// A command with its payload. Decisions and outcomes are rows beside it.
+/// A command with its payload. Decisions and outcomes are not in the payload but stored as rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Begin.
@@ -180,7 +180,7 @@ pub enum Command {
     Undelivered(Responses),
     /// End a round's response window.
     Close(OfRound),
-    /// Take a round back that was never sent.
+    /// Take back a round that was never sent.
     Revoke(OfRound),
     /// Change the rules.
     Amend(Box<Rules>),

@@ -7,7 +7,7 @@ use super::{Kind, Sha};
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
-/// Names a decision: the round and the number in it; as text `r3-17`.
+/// The id of a decision: the round and the number in it; as text `r3-17`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecisionId {
     /// The round.
@@ -85,7 +85,7 @@ pub struct Outcome {
     pub reward: Option<f64>,
 }
 
-/// An outcome with the entry that it came by.
+/// An outcome with the entry that brought it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Heard {
     /// The entry.
@@ -137,8 +137,8 @@ pub(crate) fn digest_outcomes<'a>(outcomes: impl IntoIterator<Item = &'a Outcome
     Sha::finish(hash)
 }
 
-/// The hash of all that was heard of a round, one entry further: over the hash before, the entry, its kind and its
-/// outcomes of this round. It vouches for the round's outcomes without a look at any other round's.
+/// The hash of all outcomes of a round after one more entry: over the hash before, the entry, its kind and its outcomes
+/// of this round. It vouches for the round's outcomes without reading those of any other round.
 pub(super) fn hear(before: Sha, seq: u64, kind: Kind, digest: Sha) -> Sha {
     let hash = Sha256::new().chain_update(before.0).chain_update(seq.to_le_bytes());
     Sha::finish(hash.chain_update(kind.name()).chain_update(digest.0))
@@ -152,7 +152,8 @@ pub(super) fn hear_all(heard: &[Heard]) -> Sha {
     })
 }
 
-/// The features as they are stored, little-endian f32: the recipe gives numbers of single precision, so nothing is lost.
+/// The features as they are stored, little-endian f32: the recipe gives numbers of single precision, so nothing is
+/// lost.
 pub(crate) fn feature_bytes(features: &[f64], room: &mut Vec<u8>) {
     room.clear();
     room.extend(features.iter().flat_map(|&x| (x as f32).to_le_bytes()));

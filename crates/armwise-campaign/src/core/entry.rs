@@ -1,13 +1,13 @@
 //! The entries of the journal and the chain of hashes that holds them together.
 //!
-//! `body` and `changes` are stored and hashed as the texts they are, so a journal can be checked without understanding
-//! it, by any program that has SHA-256.
+//! `body` and `changes` are stored and hashed as text, so any program that has SHA-256 can check a journal without
+//! parsing them.
 
 use super::{Command, Counts, Kind, Sha};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The last entry of a journal: it stands for the whole history.
+/// The last entry of a journal; its hash covers the whole history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// The entry; 0 before the first.
@@ -40,7 +40,7 @@ pub struct Entry {
     /// The command's payload, JSON.
     #[serde(skip)]
     pub body: String,
-    /// What it changed, JSON: see [`Changes`].
+    /// What it changed, as JSON: see [`Changes`].
     #[serde(skip)]
     pub changes: String,
     /// How many decisions or outcomes belong to it.
@@ -53,7 +53,7 @@ pub struct Entry {
     pub hash: Sha,
 }
 
-/// What an entry changed beside its own rows.
+/// What an entry changed, apart from its own rows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Changes {
     /// The rounds, as they are after it.
@@ -71,7 +71,7 @@ pub struct RoundChange {
     pub round: u64,
     /// What became of its decisions, in numbers.
     pub counts: Counts,
-    /// The hash of all that was heard of it.
+    /// The hash of all its outcomes.
     pub heard: Sha,
 }
 
@@ -88,7 +88,7 @@ impl Entry {
     /// The command.
     ///
     /// # Errors
-    /// Where the body is not that of its kind.
+    /// If the body does not belong to its kind.
     pub fn command(&self) -> serde_json::Result<Command> {
         Command::parse(self.kind, &self.body)
     }

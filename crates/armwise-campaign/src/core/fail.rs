@@ -1,7 +1,7 @@
 //! Points at which a test can make the process die as by kill -9, by name in `ARMWISE_FAILPOINT`.
 //!
-//! They are in the released program, because what is tested must be what is shipped. One costs a
-//! look at the environment, a handful of times per command.
+//! They are in the released program, because the tests must test what is shipped. Each reads one environment variable,
+//! a handful of times per command.
 
 /// Dies here if a test asks for it.
 pub(crate) fn failpoint(name: &str) {

@@ -1,7 +1,8 @@
 //! What has become of a decision.
 //!
-//! Silence is not a row. A decision without an outcome is pending while its round is open and silent, with the default
-//! reward of its round, once it is closed. In a revoked round nothing was sent, whatever was heard.
+//! Silence has no row. A decision without an outcome is pending while its round is open. Once the round is closed, the
+//! decision is silent and has the default reward of its round. The decisions of a revoked round were never sent, even
+//! if there are outcomes for them.
 
 use serde::Serialize;
 
@@ -9,9 +10,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
-    /// Nothing was heard, and the window is open.
+    /// No outcome yet, and the window is open.
     Pending,
-    /// Nothing was heard before the window closed, which is worth this much.
+    /// No outcome before the window closed; silence is worth this much.
     Silent(f64),
     /// A reward came.
     Answered(f64),

@@ -1,7 +1,7 @@
 //! Finds the decision that a response is about.
 //!
 //! A customer and a promotion name a decision only where there is exactly one in all rounds (or in the round that is
-//! given). Taking the newest would count a file twice that is read again a week later. Rounds that were revoked were
+//! given). Taking the newest would count a file twice if it is read again a week later. Rounds that were revoked were
 //! never sent, so a customer's response cannot be about them.
 
 use super::{Campaign, DecisionId, Kind, Named, Rejection, RoundInfo, learn::Response};
@@ -17,9 +17,9 @@ pub(super) type History = Vec<(Kind, Option<f64>)>;
 pub(super) struct Finder<'a> {
     campaign: &'a Campaign,
     round: Option<u64>,
-    /// What was heard of the rounds that were asked about.
+    /// The outcomes of the rounds asked about so far.
     histories: RefCell<BTreeMap<u64, HashMap<DecisionId, History>>>,
-    /// What rewards may be in the rounds that were asked about.
+    /// The allowed rewards in the rounds asked about so far.
     rules: RefCell<BTreeMap<u64, RewardRule>>,
 }
 

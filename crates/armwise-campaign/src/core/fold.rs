@@ -3,7 +3,7 @@
 //!
 //! Every sum is added to in one fixed order (rounds ascending, decisions ascending, segments ascending, what the
 //! campaign began with first), so the order, splitting and repetition of responses leave no trace, not even in the last
-//! bit. Price: a segment is summed again for every batch of its responses. Nothing here reads a file.
+//! bit. The cost: a segment is summed again for every batch of its responses. Nothing here reads a file.
 
 use super::{DecisionId, Fate, Heard, Outcome, Sent};
 use armwise::{Model, Observation};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub struct Last(HashMap<DecisionId, Option<f64>>);
 
 impl Last {
-    /// After what was heard.
+    /// From these outcomes, in order.
     #[must_use]
     pub fn of(heard: &[Heard]) -> Self {
         Self(heard.iter().map(|heard| (heard.outcome.decision, heard.outcome.reward)).collect())
@@ -26,7 +26,7 @@ impl Last {
         self.0.insert(outcome.decision, outcome.reward);
     }
 
-    /// Whether nothing was heard.
+    /// Whether there are no outcomes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -40,7 +40,7 @@ pub struct Played {
     pub round: u64,
     /// Its decisions, in their order.
     pub decisions: Vec<Sent>,
-    /// What was heard of them.
+    /// Their outcomes.
     pub last: Last,
     /// Whether its response window has ended.
     pub closed: bool,
@@ -106,13 +106,13 @@ pub struct Counts {
     pub rewards: f64,
 }
 
-/// The segment of a round, where so many consecutive rounds are one; segments count from 1.
+/// The segment of a round, if each segment has `length` consecutive rounds; segments count from 1.
 #[must_use]
 pub fn segment_of(round: u64, rounds_per_segment: u64) -> u64 {
     round.saturating_sub(1) / rounds_per_segment.max(1) + 1
 }
 
-/// The sums of a segment: `empty` after the rewards of its rounds, which must be ascending. `block_of` gives the block
+/// The sums of a segment: `empty` plus the rewards of its rounds, which must be ascending. `block_of` gives the block
 /// of a promotion.
 ///
 /// # Errors
@@ -123,7 +123,7 @@ pub fn sum(empty: Model, rounds: &[Played], block_of: impl Fn(&str) -> Option<us
         let mut seen = Vec::with_capacity(round.decisions.len());
         for row in round.decisions.iter().filter(|row| !row.control) {
             let Some(reward) = round.fate(row.id).reward() else { continue };
-            // A block that does not exist is refused by the model.
+            // The model refuses a block that does not exist.
             let block = block_of(&row.promotion).map_or(u32::MAX, |block| block as u32);
             seen.push(Observation { t: round.round, block, x: &row.features, reward });
         }

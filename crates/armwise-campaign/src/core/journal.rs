@@ -1,8 +1,8 @@
-//! The journal: where entries, their rows and the sums are kept. The core knows nothing else of a store.
+//! The journal: where entries, their rows and the sums are kept. The core knows a store only through this trait.
 //!
-//! A store keeps what it is given and finds it again; what it gives back is checked here in the core against the chain,
-//! so a store needs no hashing of its own. The one duty it has: an append is all or nothing, and it is refused when the
-//! head has moved.
+//! A store keeps what it is given and finds it again. The core checks everything that a store returns against the
+//! chain, so a store computes no hashes. Its one duty: an append is all or nothing, and is refused if the head has
+//! moved.
 
 use super::{DecisionId, Entry, Head, Heard, Kind, Outcome, Sent, Sha};
 use crate::Error;
@@ -26,7 +26,7 @@ pub struct Record {
     pub entry: Entry,
     /// The new sums of segments, as bytes.
     pub sums: Vec<(u64, Vec<u8>)>,
-    /// What a checkpoint keeps; only the newest need be kept.
+    /// The bytes of a checkpoint; a store may drop all but the newest.
     pub kept: Option<Kept>,
 }
 
@@ -55,15 +55,16 @@ pub struct Named {
 /// Makes the entries once their rows are written.
 pub type Seal<'a> = &'a mut dyn FnMut() -> Result<Vec<Record>, Error>;
 
-/// A journal. Rounds, entries and rows are given back in ascending order, numbers with every bit; only the sign of zero
-/// may be lost (SQLite has none), so the core gives it none.
+/// A journal. Rounds, entries and rows are returned in ascending order, numbers with every bit. Only the sign of zero
+/// may be lost (SQLite has none), so the core never stores a negative zero.
 pub trait Journal: fmt::Debug + Send {
     /// Where it is, for messages.
     fn path(&self) -> &Path;
 
     /// Appends entries with their rows, all or nothing, and gives them back once they are on the disk.
     ///
-    /// `seal` is asked after the rows are written, so that they can be hashed meanwhile; its error undoes all.
+    /// `seal` is called after the rows are written, so that they can be hashed meanwhile; if it fails, nothing is
+    /// appended.
     ///
     /// # Errors
     /// [`Error::HeadMoved`] unless `against` is the head, [`Error::KeyUsed`] for a key that an entry has already, the
@@ -88,7 +89,7 @@ pub trait Journal: fmt::Debug + Send {
     /// Of the store.
     fn kept(&self) -> Result<Option<Kept>, Error>;
 
-    /// The sums of a segment as they were given last.
+    /// The newest sums of a segment.
     ///
     /// # Errors
     /// Of the store.

@@ -1,7 +1,7 @@
-//! Whether a row changes something, says what is known, or is put aside.
+//! Whether a row changes something, repeats what is known, or is put aside.
 //!
-//! Rewards never change a reward that is there, corrections never give a first one, and a bounce never overrules an
-//! answer. So which of two contradicting rows counts never depends on luck.
+//! A reward never replaces an earlier one, a correction never gives a first one, and a bounce never overrules an
+//! answer. So it never depends on luck which of two contradicting rows counts.
 
 use super::{DecisionId, Feedback, Kind, Outcome, Rejection, find::Finder, learn::Response};
 use crate::{Error, config::RewardRule};
@@ -28,7 +28,7 @@ pub(super) fn claim(
         Err(rejection) => return Ok(Err(Verdict::Reject(rejection))),
     };
     let found = finder.find(response)?;
-    // Where no decision is found there is no round whose rules could judge the reward; those of now do.
+    // Without a decision there is no round whose rules could judge the reward, so the present rules do.
     let rule = match &found {
         Ok(decision) => finder.reward_rule(*decision)?,
         Err(_) => finder.campaign().config().reward,
@@ -91,7 +91,7 @@ fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Reject
     }
 }
 
-/// Whether a reward is not believed; the model could not learn from one of more than 1e100 whatever the rule says.
+/// Whether a reward is refused. Whatever the rules say, the model cannot learn from one above 1e100.
 fn is_outside(rule: RewardRule, reward: f64) -> bool {
     rule.min.is_some_and(|min| reward < min) || rule.max.is_some_and(|max| reward > max) || reward.abs() > 1e100
 }

@@ -1,7 +1,7 @@
 //! Responses, corrections and bounces: each row finds its decision, and each is counted once.
 //!
-//! Good rows are applied and bad ones put aside with the reason, in one entry. A row that says what is known already
-//! changes nothing, so a file can be read again, split or reordered at will. A row that could mean two decisions is
+//! Good rows are applied and bad ones put aside with the reason, in one entry. A row that repeats what is known changes
+//! nothing, so a file can be read again, split or reordered at will. A row that could mean two decisions is put aside,
 //! never guessed.
 
 use super::{
@@ -28,7 +28,7 @@ pub enum Feedback {
         /// What an answer is worth.
         worth: f64,
     },
-    /// Rewards that are other than was said before.
+    /// Rewards that replace earlier ones.
     Corrections,
     /// Sends that did not arrive.
     Undelivered,
@@ -63,7 +63,7 @@ pub struct Learned {
     pub rows: u64,
     /// How many changed something.
     pub applied: u64,
-    /// How many said what was known already.
+    /// How many repeated what was already known.
     pub repeated: u64,
     /// How many were put aside.
     pub rejected: u64,
@@ -91,8 +91,8 @@ pub(super) struct Response {
 /// Its columns are `decision`, or the customer with `promotion` and `round` where needed, and `reward`.
 ///
 /// # Errors
-/// [`Error::Table`] for a table that cannot be read; nothing has changed then. Rows put aside are no error: they come
-/// back as a sheet.
+/// [`Error::Table`] for a table that cannot be read; nothing has changed then. Rows put aside are not an error: they
+/// are returned as a sheet.
 pub fn learn(
     campaign: &mut Campaign,
     table: &dyn Source,
@@ -138,7 +138,7 @@ pub fn learn(
 struct Judged {
     applied: BTreeMap<DecisionId, Outcome>,
     repeated: u64,
-    /// By the row's place.
+    /// By the row's index.
     rejected: Vec<(usize, Rejection)>,
 }
 
@@ -231,7 +231,7 @@ fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<V
     Ok(responses)
 }
 
-/// What a table says, as a hash: it tells a table that is read again from another one.
+/// A hash of what a table says, to recognise a table that is read again.
 fn digest(responses: &[Response], round: Option<u64>, feedback: Feedback) -> Sha {
     let mut hash = Sha256::new();
     hash.update(format!("{round:?} {:?}", feedback.worth()));

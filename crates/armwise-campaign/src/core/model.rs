@@ -1,7 +1,9 @@
-//! The campaign's model: the stored sums of its segments, merged; or all of it summed anew from decisions and outcomes.
+//! The campaign's model: the stored sums of its segments, merged; or all of it summed again from decisions and
+//! outcomes.
 //!
-//! Merging begins with the sums that the last checkpoint keeps merged, so it costs as much as there are segments since.
-//! A reward for an earlier segment begins anew from the first one (rare), and the next checkpoint follows at once.
+//! Merging begins with the merged sums of the last checkpoint, so its cost depends only on the number of segments
+//! since. A reward for an earlier segment makes it start again from the first segment (rare), and a new checkpoint
+//! follows at once.
 
 use super::{Campaign, Setup, Sha, fold, model_hash, sums};
 use crate::Error;
@@ -25,7 +27,7 @@ impl Campaign {
         Ok(bytes.filter(|bytes| Sha::of(bytes) == hash).and_then(|bytes| sums::decode(&bytes)))
     }
 
-    /// The sums of a segment: the stored ones, or where they do not fit, from the journal.
+    /// The sums of a segment: the stored ones, or computed from the journal if those do not match their hash.
     fn sums_of(&self, segment: u64, hash: Sha) -> Result<Model, Error> {
         match self.stored_sums(segment, hash)? {
             Some(sums) => Ok(sums),
@@ -85,7 +87,7 @@ impl Campaign {
         Err(self.damaged("the model is not the one that the journal names"))
     }
 
-    /// The sums of a segment after entry `until`, from decisions and outcomes alone; none if nothing was heard of it.
+    /// The sums of a segment after entry `until`, from decisions and outcomes alone; none if it has no outcomes.
     fn replay_segment(&self, segment: u64, until: u64) -> Result<Option<Model>, Error> {
         self.replay_rounds(&self.played_in(segment, until)?)
     }
@@ -96,7 +98,7 @@ impl Campaign {
         chosen.map(|round| self.played(round, until)).collect()
     }
 
-    /// The sums of a segment's rounds; none if nothing was heard of them.
+    /// The sums of a segment's rounds; none if they have no outcomes.
     pub(super) fn replay_rounds(&self, rounds: &[fold::Played]) -> Result<Option<Model>, Error> {
         let touched = rounds.iter().any(|round| round.closed || !round.last.is_empty());
         touched.then(|| self.sum(rounds)).transpose()

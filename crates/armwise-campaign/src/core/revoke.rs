@@ -1,6 +1,7 @@
-//! A round that was never sent is taken back.
+//! Takes back a round that was never sent.
 //!
-//! The entry that chose it stays, and so does its number; only what follows from it ends: rewards, rest, controls.
+//! The entry that chose the round stays, and its number is not used again; only its effects end: rewards, rest,
+//! controls.
 
 use super::{Campaign, Command, Draft, OfRound, Sha};
 use crate::Error;
@@ -21,8 +22,8 @@ pub struct Revoked {
     pub model: Sha,
 }
 
-/// Takes a round back that was never sent: its decisions have no rewards, also where some were learned, its customers do
-/// not rest, its controls do not count.
+/// Takes back a round that was never sent: its decisions have no rewards, even if some were learned; its customers do
+/// not rest; its controls do not count.
 ///
 /// # Errors
 /// [`Error::NotFound`] for a round that was not chosen.

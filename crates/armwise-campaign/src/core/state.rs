@@ -1,8 +1,8 @@
 //! Where a campaign stands after an entry: rounds, rules, hashes of the sums. A left fold over the entries.
 //!
-//! An entry says what it changed, so the state needs no rows. Its bytes are what a checkpoint vouches for: a field that
-//! is added must go into [`State::encode`] and [`State::decode`], and makes older checkpoints unreadable, which costs
-//! one walk over the whole journal and nothing else.
+//! An entry says what it changed, so the state needs no rows. A checkpoint vouches for the state's bytes: a new field
+//! must go into [`State::encode`] and [`State::decode`], and makes older checkpoints unreadable, which costs one walk
+//! over the whole journal and nothing else.
 
 use super::{
     Changes, Command, Counts, Entry, Sha,
@@ -30,11 +30,11 @@ pub struct RoundInfo {
     pub digest: Sha,
     /// The entry that ended its response window.
     pub closed_by: Option<u64>,
-    /// The entry that took it back.
+    /// The entry that revoked it.
     pub revoked_by: Option<u64>,
     /// What became of its decisions.
     pub counts: Counts,
-    /// The hash of all that was heard of it.
+    /// The hash of all its outcomes.
     pub heard: Sha,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct State {
     /// Of `init` and of every amendment, ascending; the last holds now.
     pub(super) rules: Vec<RulesAt>,
     pub(super) rounds: BTreeMap<u64, RoundInfo>,
-    /// The hashes of the sums of the segments that something was heard of.
+    /// The hashes of the sums of the segments that have outcomes.
     pub(super) sums: BTreeMap<u64, Sha>,
     /// The hash of the model.
     pub(super) model: Sha,
@@ -77,7 +77,7 @@ impl State {
         Self { rules: Vec::new(), rounds: BTreeMap::new(), sums: BTreeMap::new(), model: Sha::of("") }
     }
 
-    /// Goes one entry on and gives the first segment whose sums are new; says what is wrong with an entry that cannot
+    /// Applies the next entry and returns the first segment whose sums are new. The error says why the entry cannot
     /// follow.
     pub(super) fn apply(&mut self, entry: &Entry) -> Result<Option<u64>, String> {
         let seq = entry.seq;

@@ -1,9 +1,9 @@
 //! Checks everything in a journal, from the first entry, and says what can be recovered.
 //!
-//! The chain decides. Rows are checked against its digests, the state after every entry against the checkpoints, the
-//! model is summed anew from the rows; only then come stored sums and the store's own structure, which can always be made
-//! anew. The model, the counts and the sums are compared as they are after the last entry; what an earlier entry says of
-//! the model [`replay`](Campaign::replay) tells.
+//! The chain is the authority. Rows are checked against its digests, the state after every entry against the
+//! checkpoints, and the model is summed again from the rows. Stored sums and the store's own structure come last, since
+//! they can always be rebuilt. The model, the counts and the sums are compared as they are after the last entry; to
+//! check the model after an earlier entry, use [`replay`](Campaign::replay).
 
 use super::{
     Campaign, Command, Entry, Kind, Sha, Vouched,
@@ -36,7 +36,7 @@ pub struct Verified {
     pub head: Option<Sha>,
     /// The hash of the model that the journal names; none if the journal cannot be read.
     pub model: Option<Sha>,
-    /// The hash of the model summed anew.
+    /// The hash of the model computed again from the rows.
     pub replayed: Option<Sha>,
     /// What was found.
     pub findings: Vec<Finding>,
@@ -60,7 +60,7 @@ impl Verified {
     /// Of a campaign that could be opened, or of one that is too damaged for that.
     ///
     /// # Errors
-    /// Every error of opening but [`Error::Damaged`]: damage is not an error but a finding.
+    /// Every error of opening except [`Error::Damaged`]: damage is reported as a finding.
     pub fn of(opened: Result<Campaign, Error>) -> Result<Self, Error> {
         match opened {
             Ok(campaign) => Ok(campaign.verify()),
@@ -174,7 +174,7 @@ impl Campaign {
         good
     }
 
-    /// The hash of the model summed anew; whether rounds, sums, checkpoints and the last entry say the same.
+    /// The hash of the model computed again; checks that rounds, sums, checkpoints and the last entry agree with it.
     fn verify_model(&self, checkpoints: &[(u64, Vouched)], findings: &mut Findings) -> Option<Sha> {
         let mut merged = BTreeMap::new();
         let model = match self.replay_checked(findings, &mut merged) {
@@ -200,8 +200,8 @@ impl Campaign {
         Some(replayed)
     }
 
-    /// Sums the model anew, compares rounds and segments with the journal on the way, and notes the hash of the model
-    /// after every segment.
+    /// Computes the model again, compares rounds and segments with the journal on the way, and notes the hash of the
+    /// model after every segment.
     fn replay_checked(&self, findings: &mut Findings, merged: &mut BTreeMap<u64, Sha>) -> Result<Model, Error> {
         let mut model = start(&self.setup)?;
         merged.insert(0, model_hash(&model));
@@ -224,7 +224,7 @@ impl Campaign {
         Ok(model)
     }
 
-    /// What is stored only to save time.
+    /// Checks what is stored only to save time.
     fn verify_stored(&self, findings: &mut Findings) {
         const AGAIN: &str = "nothing is lost: it is made anew from the journal";
         for (&segment, &hash) in &self.state.sums {

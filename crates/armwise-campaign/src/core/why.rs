@@ -1,8 +1,7 @@
 //! Why a customer was chosen, or was not.
 //!
-//! The model of that round is summed anew from the journal, the rules are those that held then and the arithmetic is the
-//! library's own, so the numbers are those that decided. A customer who was not chosen is looked up in the table that is
-//! given.
+//! The model of that round is summed again from the journal, with the rules that held then and the library's own
+//! arithmetic, so these are the numbers that decided. A customer who was not chosen is looked up in the given table.
 
 use super::Campaign;
 use crate::{

@@ -1,7 +1,7 @@
 //! Rows that a campaign can read: a table on disk ([`Table`](super::table::Table)) or batches in memory ([`Memory`]).
 //!
-//! A source must give the same rows every time it is read: choosing reads it once for the rows, and again where it must
-//! compare customers or where guessed prices prove nothing.
+//! A source must give the same rows every time it is read: choosing reads it once for the rows, and again if it must
+//! compare customers or if guessed floors prove too high.
 
 use super::table::{BATCH, Batches, ColumnType, columns_of, places};
 use crate::Error;
@@ -26,8 +26,9 @@ pub trait Source: Sync {
     /// [`Error::Table`] if it cannot be read or lacks a column.
     fn batches(&self, only: Option<&[String]>) -> Result<Batches, Error>;
 
-    /// A sample: `runs` runs of `run` rows each, evenly over all rows, and how many rows there are in total. None if that
-    /// is not known before reading, or is less than `large` times the sample. The sample numbers its own rows from 1.
+    /// A sample: `runs` runs of `run` rows each, evenly over all rows, and how many rows there are in total. None if
+    /// that is not known before reading, or is less than `large` times the sample. The sample numbers its own rows from
+    /// 1.
     ///
     /// # Errors
     /// As [`batches`](Self::batches).
@@ -79,7 +80,8 @@ impl Memory {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The rows in these ranges, of all columns or those named, in batches of at most [`BATCH`] rows. Nothing is copied.
+    /// The rows in these ranges, of all columns or those named, in batches of at most [`BATCH`] rows. Nothing is
+    /// copied.
     fn slices(&self, only: Option<&[String]>, ranges: impl Iterator<Item = Range<usize>>) -> Result<Batches, Error> {
         let places = match only {
             Some(only) => places(&self.name, &self.schema, only)?,

@@ -1,7 +1,7 @@
 //! The report: what was sent, what came back, what was learned, in the user's own column names.
 //!
-//! Everything in the page is in [`Report`] first, so that `--json` and the page say the same. An
-//! interval is 95 % and normal; effects take the noise from the residuals of their own promotion.
+//! Everything in the page is in [`Report`] first, so that JSON and the page say the same. Intervals are 95 % and
+//! normal; effects take the noise from the residuals of their own promotion.
 
 mod effects;
 mod html;
@@ -29,7 +29,7 @@ pub struct RoundLine {
     pub revoked: bool,
     /// The share of sends that the estimate alone would not have chosen; 1 while nothing was known.
     pub exploration: f64,
-    /// The mean reward if whoever has not answered stays silent.
+    /// The mean reward if the customers who have not answered stay silent.
     pub so_far: Option<f64>,
     /// What came back.
     pub tally: Tally,
@@ -46,7 +46,7 @@ pub struct GroupLine {
     pub tally: Tally,
 }
 
-/// Sends beside the hold-out's customers who would have been chosen.
+/// Sends compared with the hold-out's customers who would have been chosen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct UpliftLine {
     /// The promotion, or `all`.
@@ -82,7 +82,7 @@ pub struct Report {
     pub calibration: Vec<GroupLine>,
     /// What each feature does, promotion by promotion.
     pub effects: Vec<EffectLine>,
-    /// Sends beside the hold-out.
+    /// Sends compared with the hold-out.
     pub uplift: Vec<UpliftLine>,
 }
 

@@ -4,6 +4,7 @@ use super::{
     Progress,
     constraint::SEGMENT,
     customers::Customers,
+    part::Part,
     prepare::{Parts, Prepared},
     sample,
 };
@@ -12,13 +13,13 @@ use armwise::{Choosing, ChosenArm, Decision, Screen, Settled};
 use rayon::prelude::*;
 use std::sync::mpsc::sync_channel;
 
-/// Rows that one task makes ready.
+/// How many rows one task prepares.
 const PIECE: usize = 1 << 13;
 
 /// The choices that are made from one table.
 pub(super) struct Choices<'a> {
     pub(super) main: Choosing<'a>,
-    /// What the estimate alone would choose, where there is one.
+    /// What the estimate alone would choose; none while there is no estimate.
     pub(super) by_mean: Option<Choosing<'a>>,
     /// The hold-out's.
     pub(super) control: Option<Choosing<'a>>,
@@ -41,7 +42,7 @@ impl Chosen {
         (self.decision, (arms, self.segments))
     }
 
-    /// Finishes a choice; the segments' names stand by their numbers, the first is number 1.
+    /// Finishes a choice. `segments` are the names of the segments in the order of their numbers, which begin at 1.
     #[expect(clippy::cast_sign_loss, reason = "the column holds places in the list of names, counted from 1")]
     pub(super) fn new(choosing: Choosing<'_>, segments: &[String]) -> Result<Self, Error> {
         let of = |number: f64| segments.get((number as usize).wrapping_sub(1)).cloned();
@@ -97,7 +98,7 @@ impl Choices<'_> {
                 }
                 progress(customers.len() as u64);
                 if let Err(error) = self.add(&pieces) {
-                    // A customer who appears twice is told with both rows.
+                    // The error for a customer who appears twice names both rows.
                     customers.check(table, column)?;
                     return Err(error.into());
                 }
@@ -107,7 +108,7 @@ impl Choices<'_> {
         })
     }
 
-    /// What says whom to make features for; nothing where a choice wants all.
+    /// The screens that tell for whom to make features; none if a choice needs all rows.
     fn screens(&self) -> Vec<Screen<'_>> {
         let choices = [Some(&self.main), self.by_mean.as_ref()];
         let open = choices.into_iter().flatten().filter(|choosing| !choosing.is_settled());
@@ -115,22 +116,23 @@ impl Choices<'_> {
     }
 
     fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
-        let add = |choosing: &mut Choosing<'_>| -> Result<(), armwise::Error> {
-            for piece in pieces {
-                let given = piece
-                    .main
-                    .as_ref()
-                    .map_or(Ok(0), |part| part.with_arms(|arms| choosing.add(arms)).map(|()| part.len()))?;
-                choosing.skip(piece.considered - given);
-            }
-            Ok(())
-        };
         let Self { main, by_mean, control } = self;
-        let (main, by_mean) = rayon::join(|| add(main), || by_mean.as_mut().map_or(Ok(()), add));
-        main.and(by_mean)?;
-        let Some(control) = control else { return Ok(()) };
-        let held = pieces.iter().filter_map(|piece| piece.control.as_ref());
-        held.into_iter().try_for_each(|part| part.with_arms(|arms| control.add(arms)))
+        for piece in pieces {
+            let given = piece.main.as_ref().map_or(0, Part::len);
+            main.skip(piece.considered - given);
+            by_mean.iter_mut().for_each(|by_mean| by_mean.skip(piece.considered - given));
+            if let Some(part) = &piece.main {
+                part.with_arms(|arms| {
+                    let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.add(arms));
+                    let (main, by_mean) = rayon::join(|| main.add(arms), by_mean);
+                    main.and(by_mean)
+                })?;
+            }
+            if let (Some(control), Some(part)) = (&mut *control, &piece.control) {
+                part.with_arms(|arms| control.add(arms))?;
+            }
+        }
+        Ok(())
     }
 
     /// Asks the oracles; false if the table must be read once more.

@@ -1,8 +1,8 @@
 //! The campaign's limits as one of the library's constraints.
 //!
-//! The cheapest oracle that covers the limits is taken. Quotas are an assignment, with or without a budget, a budget
-//! alone is a budget, groups of one promotion are quotas; groups beside several promotions or a budget go to the general
-//! solver, which is for small tables.
+//! The cheapest oracle that covers the limits is used: an assignment for quotas, with or without a budget; a budget for
+//! a budget alone; quotas for groups with one promotion. Groups together with several promotions or a budget go to the
+//! general solver, which is for small tables.
 
 use crate::config::Config;
 use armwise::{
@@ -27,7 +27,7 @@ fn scale(count: usize, share: f64) -> usize {
     (count as f64 * share).round() as usize
 }
 
-/// The constraint of a round, with every number scaled by `share` where one is given: the hold-out's.
+/// The constraint of a round; for the hold-out, every number is scaled by `share`.
 pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnInfeasible) -> Constraint {
     let limits = &config.limits;
     let scaled = |count: usize| match share {

@@ -1,8 +1,8 @@
-//! Every customer of the table, remembered in 8 bytes: to find one that stands twice.
+//! Finds customers that appear twice in a table, with 8 bytes of memory per customer.
 //!
-//! The hashes of the ids go to places by their first bits as they come, and each place is sorted
-//! at the end, in the cache. Only where two hashes are equal is the table read once more, to compare the ids
-//! themselves, so what is found is certain.
+//! The hashes of the ids are distributed into buckets by their first bits, and each bucket is sorted at the end, in the
+//! cache. Only if two hashes are equal is the table read once more, to compare the ids themselves, so the result is
+//! certain.
 
 use super::prepare::Prepared;
 use crate::{Error, Source};
@@ -40,7 +40,7 @@ impl Customers {
         self.held_out += part.held_out;
     }
 
-    /// Refuses a customer that stands twice among those seen.
+    /// Refuses a customer that appears twice among those seen.
     pub(super) fn check(&mut self, table: &dyn Source, column: &str) -> Result<(), Error> {
         let twice = |place: &mut Vec<u64>| {
             place.sort_unstable();
@@ -52,8 +52,8 @@ impl Customers {
     }
 }
 
-/// Reads the table once more; the first row that repeats an earlier one among customers with these hashes, ascending,
-/// is refused.
+/// Reads the table once more and refuses the first row that repeats an earlier customer, among customers with these
+/// hashes (ascending).
 fn compare(table: &dyn Source, column: &str, suspects: &[u64]) -> Result<(), Error> {
     let mut seen: HashMap<String, u64> = HashMap::new();
     for rows in table.batches(Some(&[column.to_owned()]))? {

@@ -1,8 +1,7 @@
 //! A round: from a table of customers to sends.
 //!
-//! The table streams through the library's choosers part by part, so memory stays with the candidates; one thread reads
-//! while the others make features and score. Nothing is written before everything, duplicates included,
-//! is known to be good.
+//! The table streams through the library's chooser part by part, so memory holds the candidates only; one thread reads
+//! while the others make features and score. Nothing is written before everything is checked, duplicates included.
 
 mod choices;
 mod constraint;
@@ -28,7 +27,7 @@ pub(crate) use prepare::is_held_out;
 use rayon::prelude::*;
 use std::{collections::HashSet, path::Path};
 
-/// What a choice may be told.
+/// Options of a choice.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ChooseOptions {
     /// The round's number; the next one unless given.
@@ -42,10 +41,10 @@ pub struct ChooseOptions {
 pub struct Choice {
     /// The decisions, those of the hold-out last.
     pub sent: Vec<Sent>,
-    /// What to tell about it.
+    /// The summary for the user.
     pub summary: ChosenSummary,
     round: Round,
-    /// What the campaign was when it was chosen.
+    /// The head of the campaign's journal when it was chosen.
     against: Head,
 }
 
@@ -145,7 +144,7 @@ impl Choice {
 /// Quotas that cannot be met, in the campaign's words.
 fn told(config: &Config, error: armwise::Error) -> Error {
     let armwise::Error::Infeasible(reason) = &error else { return error.into() };
-    // Among the candidates of a large table fewer are counted than there are.
+    // In a large table, only candidates are counted, so the numbers may be too small.
     let (reason, counted) = match reason {
         Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
         reason => (reason, true),
@@ -205,7 +204,7 @@ fn write_down(
     for (chosen, control) in [(Some(chosen), false), (held_out, true)] {
         let Some((arms, segments)) = chosen else { continue };
         let before = sent.len() as u32;
-        // The arms of a block stand together, the best first.
+        // The arms of a block are next to each other, the best first.
         let mut first = vec![0; config.promotion.len()];
         (0..arms.len()).rev().for_each(|place| first[arms[place].block as usize] = place as u32);
         let write = |((place, arm), segment): ((u32, ChosenArm), Option<String>)| {
@@ -218,7 +217,7 @@ fn write_down(
                 customer: arm.name.unwrap_or_default(),
                 promotion: config.promotion[block].name.clone(),
                 control,
-                // Zero without a sign, as a journal keeps it.
+                // No negative zero, since a journal may lose its sign.
                 mean: arm.mean + 0.0,
                 width: arm.width + 0.0,
                 draw: arm.draw.map(|draw| draw + 0.0),

@@ -59,7 +59,7 @@ impl Part {
         rows.iter().for_each(|&row| self.name(part.name_of(row), part.ids[row]));
     }
 
-    /// Lends the rows out as arms.
+    /// Calls a function with the rows as arms.
     ///
     /// # Errors
     /// [`armwise::Error::DuplicateName`] for a customer who appears twice in the part.

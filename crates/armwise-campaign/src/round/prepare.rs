@@ -1,9 +1,9 @@
-//! A batch of the table made ready to be chosen from.
+//! Prepares a batch of the table to be chosen from.
 //!
-//! Customers who may get nothing (they rest) are taken out before scoring, and those of the
-//! hold-out go into a part of their own, which is chosen from by the same rules scaled down to its share. So the
-//! hold-out holds customers who would have been chosen, and comparing with it is comparing like with like. Of the rest,
-//! features are made only for those whom a screen finds worth it.
+//! Customers who may get nothing (they rest) are removed before scoring. Those of the hold-out go into a separate part,
+//! from which the same rules choose, scaled down to its share. So the hold-out's chosen customers are those who would
+//! have been contacted, and the comparison with them is fair. Of the other customers, features are made only for those
+//! that a screen marks.
 
 use super::part::Part;
 use crate::{
@@ -19,7 +19,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// What draws the hold-out: of the campaign's seed and the customer's id alone, the same in every round.
+/// The stream that draws the hold-out. The draw depends on the campaign's seed and the customer's id alone, so it is
+/// the same in every round.
 const HOLD_OUT: Stream = Stream(256);
 
 fn hold_out_draws(config: &Config) -> Draws {
@@ -37,7 +38,7 @@ pub(super) struct Parts<'a> {
     setup: &'a Setup,
     resting: HashSet<String>,
     draws: Draws,
-    /// Room for features that is not needed any more.
+    /// Buffers for features, to be used again.
     used: Mutex<Vec<Vec<f32>>>,
     /// The numbers of the segments, from 1.
     segments: Mutex<HashMap<String, usize>>,
@@ -45,7 +46,7 @@ pub(super) struct Parts<'a> {
 
 /// Panels that are screened together.
 const PANELS: usize = 5;
-/// Rows whose columns are gone through together: few enough to stay in the second cache.
+/// How many rows are processed together: few enough to stay in the second-level cache.
 const ROWS: usize = 1 << 12;
 
 /// A batch, split.
@@ -73,7 +74,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Takes back what a part was made of.
+    /// Takes back the buffers of a part.
     pub(super) fn reuse(&self, part: Prepared) {
         if let Some(main) = part.main {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).push(main.features);
@@ -161,7 +162,8 @@ impl<'a> Parts<'a> {
         Ok(Prepared { main, control, odd, ids, considered, resting, held_out })
     }
 
-    /// Makes the features of those rows of the main part that a screen marks, which are returned, and of the hold-out's.
+    /// Makes the features of those rows of the main part that a screen marks, which are returned, and of the
+    /// hold-out's.
     fn screened(
         &self,
         rows: &Rows,
@@ -215,7 +217,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Which of the rows in these columns a screen marks, and how many are shortened; `first` is where they begin in the part.
+/// Which of the rows in these columns a screen marks, and how many are shortened; `first` is where they begin in the
+/// part.
 fn mark(columns: &Columns<'_>, part: &Part, first: usize, screens: &[Screen<'_>]) -> (Vec<bool>, u64) {
     let step = PANELS * Panels::width();
     let flags = part.eligible.len() / part.len().max(1);

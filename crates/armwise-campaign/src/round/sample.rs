@@ -1,20 +1,20 @@
-//! A sample of a large table, from which the prices of the quotas can be guessed before the table is read.
+//! A sample of a large table, from which floors can be guessed before the table is read.
 //!
-//! Runs of rows from all over the file, because a table may be in any order; a sample that
-//! misleads all the same costs a second pass, never the result.
+//! It takes runs of rows from all over the file, because a table may be in any order. A misleading sample costs a
+//! second pass but never changes the result.
 
 use super::{part::Part, prepare::Parts};
 use crate::{Error, Source};
 use rayon::prelude::*;
 
-/// From how many runs of how many rows.
+/// How many runs a sample has, and how many rows a run has.
 const RUNS: usize = 8;
 const RUN: usize = 1 << 14;
-/// A table must be so many times as large as the sample.
+/// A table is sampled only if it is at least this many times as large as the sample.
 const LARGE: usize = 4;
 
-/// The customers in a sample who may be chosen, and which share of the table's rows the sample is; none for a small table,
-/// or for one that does not tell its size beforehand.
+/// The customers in a sample who may be chosen, and the sample's share of the table's rows. None for a small table, or
+/// for one whose size is not known beforehand.
 pub(super) fn sample(table: &dyn Source, parts: &Parts<'_>) -> Result<Option<(Part, f64)>, Error> {
     let Some((batches, rows)) = table.spread(&parts.columns(), RUNS, RUN, LARGE)? else { return Ok(None) };
     let batches = batches.collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,5 @@
-//! What a choice tells: how many, for whom, how much of it is exploration, and what kept it from being better.
+//! The summary of a choice: how many sends, for whom, how much of it is exploration, and which limits kept it from
+//! being better.
 
 use super::customers::Customers;
 use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
@@ -41,7 +42,7 @@ pub struct Unfilled {
     pub chosen: usize,
 }
 
-/// What a choice tells.
+/// The summary of a choice.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChosenSummary {
     /// The round.

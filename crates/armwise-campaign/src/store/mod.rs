@@ -1,7 +1,7 @@
 //! Where a campaign's journal is kept. A store keeps what the core gives it and finds it again; it judges nothing.
 //!
-//! [`sqlite`] is a file, the only place in the project that speaks SQL. [`memory`] keeps nothing beyond the process: for
-//! tests, and as the shortest example of a store.
+//! [`sqlite`] keeps it in a file, and is the only place in the project with SQL. [`memory`] keeps nothing beyond the
+//! process: for tests, and as the shortest example of a store.
 
 pub mod memory;
 pub mod sqlite;

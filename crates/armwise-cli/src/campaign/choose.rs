@@ -1,7 +1,7 @@
 //! `armwise choose`.
 //!
-//! The sends are complete on the disk, under a name of their own, before the round is committed,
-//! and get their name after it. Whatever happens in between, `armwise export` writes them again.
+//! The sends are complete on the disk, under a temporary name, before the round is committed, and get their final name
+//! after it. If something fails in between, `armwise export` writes them again.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! What a command says when it fails: the text, a hint in the words of the terminal, and the exit code.
 //!
-//! The library's messages name no flags and no commands; what helps here is added in [`hint`]. Exit codes: 1 failure, 2 usage
-//! or bad input, 4 not found, 5 conflict, 6 storage, 75 locked. Cron jobs rely on them.
+//! The library's messages name no flags and no commands; what helps here is added in [`hint`]. Exit codes: 1 failure, 2
+//! usage or bad input, 4 not found, 5 conflict, 6 storage, 75 locked. Cron jobs rely on them.
 
 use std::{fmt::Write, io, path::Path};
 
@@ -39,7 +39,7 @@ impl Failure {
         Self { text: text.into(), code: NOT_FOUND }
     }
 
-    /// A file of the command's own that cannot be read or written.
+    /// A file that the command itself, not the library, could not read or write.
     pub(super) fn io(path: &Path, error: &io::Error) -> Self {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
             return Self::not_found(format!("the folder {} does not exist", folder.display()));

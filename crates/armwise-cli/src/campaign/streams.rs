@@ -27,29 +27,29 @@ pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Table, Failure
     Ok(Table::from_file("standard input", spool()?, format))
 }
 
-/// Writes a sheet to a file, which then has its name, or as CSV to standard output.
+/// Writes a sheet to a file, or as CSV to standard output. A file gets its name only when it is complete.
 pub(super) fn write(sheet: &Sheet, path: &Path) -> Result<(), Failure> {
     if !is_stream(path) {
         return Ok(sheet.write(path)?.publish()?);
     }
     match sheet.csv(BufWriter::new(io::stdout().lock())) {
-        // Whoever reads has seen enough.
+        // The reader has closed the pipe, which is not a failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map_err(|error| Failure::io(Path::new("standard output"), &error)),
     }
 }
 
-/// Prints text on standard output; whoever reads may have seen enough.
+/// Prints text on standard output; a closed pipe is not a failure.
 pub(super) fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
-/// Says something on stderr, where nobody may be listening any more.
+/// Prints a message on stderr; a closed pipe is not a failure.
 pub(super) fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Copies standard input to a temporary file that has no name any more.
+/// Copies standard input to an unnamed temporary file.
 fn spool() -> Result<File, Failure> {
     let path = std::env::temp_dir().join(format!("armwise-stdin-{}", std::process::id()));
     let failed = |error: io::Error| Failure::io(&path, &error);

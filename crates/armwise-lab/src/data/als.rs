@@ -1,8 +1,8 @@
 //! Matrix factorisation on the observed ratings only, by alternating least squares.
 //!
-//! The ratings' mean is taken off first, so vectors tell what is liked more or less than usual,
-//! and the penalty is the same for every vector. With a penalty that grows with the number of ratings (Zhou et al.
-//! 2008), the lengths would say nothing about how much a user rates, which is much of who rates a test movie.
+//! The ratings' mean is subtracted first, so vectors tell what is liked more or less than usual, and the penalty is the
+//! same for every vector. With a penalty that grows with the number of ratings (Zhou et al. 2008), the lengths would
+//! not tell how much a user rates, which largely determines who rates a test movie.
 
 use armwise::{Draws, Round};
 use faer::{
@@ -15,9 +15,9 @@ use rayon::prelude::*;
 use super::{sparse::Sparse, split::Split};
 use crate::{Error, streams};
 
-/// The penalty on the squared length of every vector: of 0.5, 1, 2, 5, 10, 20 and 40 the one that predicts ratings held
-/// out of the training best, on ml-1m (root mean squared error 0.893 with 10, 0.871 with 20, 0.901 with 40) as on
-/// generated ratings (0.797, 0.765, 0.791). Rewards took no part in the choice.
+/// The penalty on the squared length of every vector. Of 0.5, 1, 2, 5, 10, 20 and 40 it predicts held-out ratings best,
+/// both on ml-1m (root mean squared error 0.893 with 10, 0.871 with 20, 0.901 with 40) and on generated ratings (0.797,
+/// 0.765, 0.791). Rewards were not used for the choice.
 pub(crate) const PENALTY: f64 = 20.0;
 /// How often users and movies are solved for.
 pub(crate) const SWEEPS: usize = 5;
@@ -70,7 +70,7 @@ impl Als {
             solve(matrix, mean, penalty, &movies, &mut users, rank);
             solve(&transposed, mean, penalty, &users, &mut movies, rank);
         }
-        // The users' vectors are the product: they end in step with the movies'.
+        // The users' vectors are the result, so they are solved for last, to match the movies' vectors.
         solve(matrix, mean, penalty, &movies, &mut users, rank);
         Ok(Self { mean, rank, users, movies })
     }

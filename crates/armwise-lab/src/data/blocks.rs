@@ -27,8 +27,8 @@ pub(crate) fn product(matrix: &Sparse, dense: &[[f64; BLOCK]]) -> Block {
     out
 }
 
-/// Rows of a product. A type of its own, because a closure given to `dispatch` need not be inlined, and then its body
-/// is compiled for the smallest instruction set.
+/// Rows of a product. This is a type and not a closure, because a closure given to `dispatch` might not be inlined, and
+/// its body would then be compiled for the smallest instruction set.
 struct Task<'t> {
     matrix: &'t Sparse,
     dense: &'t [[f64; BLOCK]],

@@ -84,7 +84,7 @@ fn count(a: &[f64], b: &[f64], same: bool, bins: &mut [u64]) {
     for i in 0..a.nrows() {
         let others = if same { i } else { b.nrows() };
         for cosine in cosines.col(i).iter().take(others) {
-            // Rounding may step over the ends; casts of negative numbers give 0.
+            // Rounding may go past the ends; casting a negative number gives 0.
             #[expect(clippy::cast_sign_loss, reason = "negative numbers saturate to 0")]
             let bin = ((cosine + 1.0) * scale) as usize;
             bins[bin.min(bins.len() - 1)] += 1;

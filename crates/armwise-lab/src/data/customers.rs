@@ -23,8 +23,8 @@ impl Customers {
     /// Splits the ratings and makes the features; `number` tells the splits of one seed apart.
     ///
     /// # Errors
-    /// [`Error::TooFewMovies`] where there are not so many movies in the band, [`Error::Numerical`] where the
-    /// decomposition does not come to an end.
+    /// [`Error::TooFewMovies`] if the band has fewer movies than promotions, [`Error::Numerical`] if the decomposition
+    /// does not converge.
     ///
     /// # Example
     /// ```

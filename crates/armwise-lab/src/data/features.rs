@@ -1,10 +1,10 @@
 //! Users' vectors as features x of d = 51 numbers: 50 factors and a bias element, with |x| <= 1.
 //!
-//! The bias element is 0.707, a hair under sqrt(1/2), for every user, and the factors get what
-//! is left of the unit ball. In `svd` and `als` one constant factor does it for all users, as the paper has it: the
-//! longest vector gets length 0.707 and all ratios of lengths are kept. In the normalised variants each user's
-//! vector gets length 0.707, so only its direction counts. With the bias inside the constant factor instead, the
-//! factors of a usual user of ml-20m would be about sqrt(50 / 138,493), a fiftieth of the bias.
+//! The bias element is 0.707, slightly below sqrt(1/2), for every user, and the factors get the rest of the unit ball.
+//! In `svd` and `als` one constant scales the vectors of all users, as in the paper: the longest vector gets length
+//! 0.707 and all ratios of lengths are kept. In the normalised variants each user's vector gets length 0.707, so only
+//! its direction counts. If the bias were scaled by the constant too, the factors of a usual user of ml-20m would be
+//! about sqrt(50 / 138,493), a fiftieth of the bias.
 
 use std::{fmt, str::FromStr};
 
@@ -94,7 +94,7 @@ impl Features {
     /// Makes the features of all users from the training ratings.
     ///
     /// # Errors
-    /// [`Error::Numerical`] where the decomposition does not come to an end.
+    /// [`Error::Numerical`] if the decomposition does not converge.
     pub fn new(split: &Split, variant: Variant, seed: u64) -> Result<Self, Error> {
         Ok(match variant {
             Variant::Svd | Variant::SvdNormalised => {
@@ -123,7 +123,7 @@ impl Features {
         let longest = lengths.iter().copied().fold(0.0, f64::max);
         for (x, &length) in values.chunks_exact_mut(Self::DIMENSION).zip(&lengths) {
             let whole = if variant.normalised() { length } else { longest };
-            // A user without training ratings has no direction: only the bias element speaks.
+            // A user without training ratings has no direction: only the bias element is left.
             let factor = if whole > 0.0 { SHARE / whole } else { 0.0 };
             x[..Self::FACTORS].iter_mut().for_each(|value| *value *= factor);
         }
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// The left singular vectors come back but for one factor: their Gram matrix is a multiple of the identity.
+    /// The features are the left singular vectors up to one constant: their Gram matrix is a multiple of the identity.
     #[test]
     fn svd_features_are_orthogonal_columns_of_equal_length() {
         let ratings = Generated { users: 3_000, movies: 1_500, ratings: 100_000 }.ratings(3).unwrap();

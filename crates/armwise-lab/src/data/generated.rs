@@ -37,7 +37,7 @@ pub struct Generated {
     pub users: usize,
     /// Movies that can be rated; the least popular may end without a rating.
     pub movies: usize,
-    /// Ratings aimed at; the set has about so many.
+    /// The intended number of ratings; the set has about this many.
     pub ratings: usize,
 }
 
@@ -79,7 +79,7 @@ impl Generated {
         limit("ratings", self.ratings, (self.users..=most).contains(&self.ratings), must)
     }
 
-    /// How many movies each user rates: a floor and a lognormal part, scaled so that the sum is as asked.
+    /// How many movies each user rates: a minimum and a lognormal part, scaled so that the sum is the intended one.
     fn activity(&self, round: Round) -> Vec<usize> {
         let draws = round.draws(0, streams::ACTIVITY);
         let weights: Vec<f64> = (0..self.users as u64).map(|user| libm::exp(ACTIVITY * draws.normal(user))).collect();
@@ -102,7 +102,7 @@ impl Generated {
 struct Catalogue {
     /// Per topic, the running sums of the movies' shares, up to 1.
     running: Vec<Vec<f64>>,
-    /// Per movie and topic, the topic's share of the movie over the movie's share of all: above 1 where it belongs.
+    /// Per movie and topic, the topic's share of the movie over the movie's share of all: above 1 if it fits the topic.
     lift: Vec<[f64; TOPICS]>,
     quality: Vec<f64>,
 }
@@ -143,7 +143,7 @@ impl Catalogue {
         let noise = round.draws(0, streams::NOISE);
         let id = |n: usize| (user as u64) << 32 | n as u64;
         let mut row = Vec::with_capacity(count);
-        // A user of narrow tastes may run out of movies: draws are limited, so that heavy users end in time.
+        // A user of narrow tastes may run out of movies, so the number of draws is limited.
         for n in 0..10 * count {
             if row.len() == count {
                 break;

@@ -8,7 +8,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par, linalg::matmul::matmul};
 
 use super::blocks::{BLOCK, Block};
 
-/// A column that shrinks to less than this share of the largest norm seen is nothing but rounding.
+/// A column whose norm falls below this share of the largest norm so far consists of rounding errors only.
 const NEGLIGIBLE: f64 = 1e-12;
 
 /// Orthonormal columns.
@@ -79,7 +79,7 @@ impl Basis {
             let mut norm = fresh.col(n).norm_l2();
             if norm > NEGLIGIBLE * self.largest {
                 outside[(n, n)] = norm;
-                // What little was left may lean on the old columns again.
+                // The small remainder may no longer be orthogonal to the old columns.
                 project(self.columns.subcols(0, old + n), fresh.subcols_mut(n, 1));
                 norm = fresh.col(n).norm_l2();
             } else {
@@ -104,7 +104,7 @@ impl Basis {
     }
 }
 
-/// Takes the part along `basis` out of `block`; returns its coefficients.
+/// Subtracts from `block` its part along `basis`; returns the coefficients of that part.
 fn project(basis: MatRef<'_, f64>, mut block: MatMut<'_, f64>) -> Mat<f64> {
     let mut inside = Mat::zeros(basis.ncols(), block.ncols());
     matmul(&mut inside, Accum::Replace, basis.transpose(), block.as_ref(), 1.0, Par::Seq);

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Error;
 
-/// The first line may be no longer, so that a large file of another kind is refused at once.
+/// The longest first line that is accepted, so that a large file of another kind is refused at once.
 const LONGEST_FIRST_LINE: u64 = 4096;
 
 /// Ratings in the order of the lines.
@@ -75,7 +75,7 @@ fn read_lines(reader: &mut impl BufRead, path: &Path, place: &str) -> Result<Lin
         }
         let content = trimmed(&line);
         if blank {
-            // Blank lines are let pass at the end of the file only.
+            // Blank lines are accepted at the end of the file only.
             if !content.is_empty() {
                 return Err(lines.fault(Fault::Malformed("the line is empty"), b"", place));
             }

@@ -23,7 +23,7 @@ pub struct Band {
 }
 
 impl Band {
-    /// The paper's band for a set of so many users: 1,400 to 2,800 on ml-20m, elsewhere the same share of the users.
+    /// The paper's band for a set of this many users: 1,400 to 2,800 on ml-20m, otherwise the same share of the users.
     #[must_use]
     pub fn of(users: usize) -> Self {
         let [least, most] = PAPER_BAND.map(|bound| bound * users);
@@ -55,11 +55,12 @@ pub struct Split {
 impl Split {
     /// Draws `promotions` test movies from the band; `number` tells the splits of one seed apart.
     ///
-    /// Split j has the places jM to (j + 1)M of the seed's shuffle, M being `promotions`, where the band has so many;
-    /// otherwise the first M of a shuffle of its own.
+    /// With M = `promotions`, split j has the places jM to (j + 1)M of the seed's shuffle. If the band is too small for
+    /// that, it has the first M of a separate shuffle.
     ///
     /// # Errors
-    /// [`Error::TooFewMovies`] where the band does not hold so many; [`Error::Parameter`] for no promotion at all.
+    /// [`Error::TooFewMovies`] if the band has fewer movies than promotions; [`Error::Parameter`] for no promotion at
+    /// all.
     pub fn draw(ratings: &Ratings, promotions: usize, seed: u64, number: u64) -> Result<Self, Error> {
         if promotions == 0 {
             let must = "at least 1".to_owned();
@@ -169,7 +170,7 @@ mod tests {
         all.sort_unstable();
         all.dedup();
         assert_eq!(all.len(), 10 * whole as usize);
-        // Beyond it each is a draw of its own.
+        // Later splits are drawn independently.
         let (next, after) = (movies(whole), movies(whole + 1));
         assert!(next != after && next.len() == 10 && next.iter().all(|movie| band.contains(movie)));
     }

@@ -1,8 +1,8 @@
 //! The truncated singular value decomposition of the sparse rating matrix, missing ratings as zeros.
 //!
-//! Block Lanczos on A'A (or AA', whichever is smaller) with full reorthogonalisation. It needs a
-//! fraction of the products of a subspace iteration, since the spectrum of ratings falls slowly, and it knows its own
-//! residuals, so it stops when the asked triplets are found. A is only ever multiplied, never filled in.
+//! Block Lanczos on A'A (or AA', whichever is smaller) with full reorthogonalisation. It needs a fraction of the
+//! products of a subspace iteration, since the spectrum of ratings falls slowly, and it estimates its residuals, so it
+//! stops when the requested triplets are found. A is only used in products and never stored as a dense matrix.
 
 use armwise::Round;
 use faer::{Accum, Mat, MatRef, Par, Side, linalg::matmul::matmul};
@@ -40,7 +40,7 @@ pub struct Svd {
 impl Svd {
     /// The `rank` largest triplets of the training ratings; fewer where the matrix is smaller.
     ///
-    /// The seed only gives the start; the result depends on it within the tolerance.
+    /// The seed gives the starting vectors; the result depends on it only within the tolerance.
     ///
     /// # Errors
     /// [`Error::Numerical`] when the triplets are not found with the largest basis allowed.
@@ -128,7 +128,7 @@ fn largest_residual(outside: &Mat<f64>, last: MatRef<'_, f64>, values: &[f64]) -
     (0..values.len()).map(residual).fold(0.0, f64::max)
 }
 
-/// The vectors of the other side: A v / sigma, or zero where sigma is nothing but rounding.
+/// The vectors of the other side: A v / sigma, or zero if sigma is a rounding error.
 fn far_vectors(tall: &Sparse, vectors: &Mat<f64>, sigma: &[f64]) -> Mat<f64> {
     let rank = sigma.len();
     let mut far = Mat::zeros(tall.height(), rank);
@@ -162,7 +162,7 @@ mod tests {
         Mat::from_fn(table.len(), table[0].len(), |row, column| 0.5 * f64::from(table[row][column]))
     }
 
-    /// Tall, wide, smaller than a block, and larger than a basis that is found without filling the space.
+    /// Tall and wide matrices, one smaller than a block, and one so large that the basis does not fill the whole space.
     #[test]
     fn agrees_with_the_dense_decomposition() {
         for (height, width, rank) in [(300, 200, 10), (200, 300, 10), (60, 40, 40), (9, 5, 5), (5, 9, 50), (1, 1, 1)] {

@@ -1,4 +1,4 @@
-//! The artificial clustered case: figure 2 by both protocols, and the figures that rest on the same worlds.
+//! The artificial clustered case: figure 2 by both protocols, and the figures that use the same worlds.
 //!
 //! The trials of the paper's protocol are the first tuning trials of `fresh`, so the grid is
 //! played once for both.

@@ -1,7 +1,7 @@
 //! Figures 1, 5 and 6: what policies see on clusters, how many clusters they touch, and regret against theory.
 //!
-//! Figures 1 and 5 use one fixed setting for all, lambda = 1 and alpha = v = 0.1 (figure 1:
-//! 0.5, to be seen), not tuned ones; they show how the algorithms behave, not how well they can be made to do.
+//! Figures 1 and 5 use one fixed setting for all algorithms, lambda = 1 and alpha = v = 0.1 (in figure 1 0.5, to make
+//! the effect visible), not tuned ones: they show how the algorithms behave, not how well they can do.
 
 use std::f64::consts::FRAC_PI_2;
 

@@ -56,7 +56,7 @@ pub struct Options {
 pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
     let start = Instant::now();
     let plan = Plan::of(options.scale);
-    // Bad input must show before an hour of work, not after it; so must ratings of which no features can be made.
+    // Bad input, and ratings from which no features can be made, must be found before an hour of work, not after it.
     let data = if options.part == Some(Part::Clustered) {
         None
     } else {

@@ -1,7 +1,6 @@
-//! How much of everything is run, for a look and for the evaluation.
+//! How much is run, in a quick run and in the full evaluation.
 //!
-//! `quick` is for seeing that everything works; its verdicts rest on few trials and say so by
-//! their wide intervals.
+//! `quick` shows that everything works. Its verdicts come from few trials, which their wide intervals show.
 
 use std::f64::consts::PI;
 
@@ -87,7 +86,7 @@ impl Plan {
         (self.tuning_splits, self.fresh_splits[usize::from(ratings.len() > LARGE)])
     }
 
-    /// Tuning trials of promotions: those of the paper's protocol, or fewer for a look.
+    /// Tuning trials of promotions: those of the paper's protocol, or fewer in a quick run.
     pub(super) fn promotions_tuning(&self) -> usize {
         if self.tuning_splits == 1 { 2 } else { self.paper_trials }
     }

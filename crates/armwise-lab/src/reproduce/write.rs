@@ -1,7 +1,7 @@
 //! The report's folder: the page with its figures, results.json, and one CSV per figure and table.
 //!
-//! Everything is written beside its place and renamed when whole, and only after all results
-//! are there. A folder has either a whole report or none.
+//! Every file is written under a temporary name and renamed when complete, and only after all results are there. A
+//! folder has either a whole report or none.
 
 use std::{fmt::Write, fs, path::Path};
 

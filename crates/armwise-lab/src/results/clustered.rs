@@ -90,7 +90,7 @@ pub struct Touched {
     pub k: usize,
     /// Rewards arrive that many rounds late.
     pub delay: u64,
-    /// The model is updated every so many rounds.
+    /// How many rounds lie between updates of the model.
     pub batch: u64,
     /// Trials averaged over.
     pub trials: usize,
@@ -110,7 +110,7 @@ pub struct Touched {
 pub struct RegretStudy {
     /// The angle of the clusters.
     pub angle: f64,
-    /// The ridge, which the theorems want to be at least 1.
+    /// The ridge, which the theorems require to be at least 1.
     pub lambda: f64,
     /// The probability with which a bound may fail.
     pub delta: f64,

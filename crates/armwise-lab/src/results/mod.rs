@@ -61,7 +61,7 @@ pub struct Run {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
-    /// A look in under a minute: fewer trials, the smallest k, fewer settings. Not evidence.
+    /// A demonstration in under a minute: fewer trials, the smallest k, fewer settings. Not evidence.
     Quick,
     /// The evaluation.
     Full,

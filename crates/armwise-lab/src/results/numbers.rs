@@ -91,7 +91,7 @@ pub struct Curve {
     pub params: Params,
     /// The tie rule: `by-id` or `random`.
     pub ties: String,
-    /// The value in round `t[i]` of the study (rounds 1, 2, ... where the study has no `t` of its own).
+    /// The value in round `t[i]` of the study (in rounds 1, 2, ... if the study has no `t`).
     pub points: Vec<Mean>,
 }
 

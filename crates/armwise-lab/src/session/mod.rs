@@ -23,7 +23,7 @@ use crate::{
 
 /// Multiplications that a unit of work should take: about half a second.
 const UNIT: f64 = 2e9;
-/// The least settings in a unit, so that making its rounds costs little beside playing them.
+/// The smallest number of settings in a unit, so that making its rounds costs little compared with playing them.
 const LEAST_SETTINGS: usize = 6;
 
 /// Trials of a world to be played.
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
     /// Does something that is parallel in itself on as many threads as this session has.
     ///
     /// # Errors
-    /// [`Error::Numerical`] where the threads cannot be had.
+    /// [`Error::Numerical`] if the threads cannot be started.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> Result<R, Error> {
         Ok(workers::pool(self.threads)?.install(work))
     }
@@ -222,7 +222,7 @@ mod tests {
         let second = Session::new(2, Store::in_folder(&folder, "a"), &Silent);
         assert_eq!(one, second.play("test", &jobs(&worlds)).unwrap());
         assert_eq!(second.rounds(), (0, 2 * 7 * 3 * 6));
-        // Another version or another command shares nothing.
+        // Work of another version or another command is not used.
         let other = Session::new(2, Store::in_folder(&folder, "b"), &Silent);
         other.play("test", &jobs(&worlds)).unwrap();
         assert_eq!(other.rounds().1, 0);

@@ -1,8 +1,8 @@
-//! Finished work on disk, so that an interrupted run goes on where it was.
+//! Finished work on disk, so that an interrupted run continues where it stopped.
 //!
-//! One file per unit, named by a hash of its key and holding the key itself, written under
-//! another name and renamed. A file that is damaged, or of another key, is as if it were not there. Every key begins
-//! with the program's own bytes, so that a program built anew takes over nothing.
+//! One file per unit, named by a hash of its key and holding the key itself, written under a temporary name and
+//! renamed. A file that is damaged, or has another key, is ignored. Every key begins with a hash of the program, so
+//! that a rebuilt program uses no work of an older one.
 
 use std::{
     fs,

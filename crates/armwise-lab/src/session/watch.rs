@@ -4,13 +4,13 @@
 
 /// Is told how the work goes.
 pub trait Watch: Sync {
-    /// A stage of so many ticks begins.
+    /// A stage begins that will have this many ticks.
     fn start(&self, stage: &str, ticks: u64);
-    /// So many ticks are done.
+    /// This many ticks are done.
     fn advance(&self, ticks: u64);
     /// The stage is over.
     fn finish(&self);
-    /// Something that the user should know, and that stops nothing.
+    /// A warning for the user; the work goes on.
     fn note(&self, what: &str);
 }
 

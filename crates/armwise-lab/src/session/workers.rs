@@ -12,13 +12,13 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::Error;
 
-/// A pool of so many threads.
+/// A pool of this many threads.
 pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Error> {
     let built = ThreadPoolBuilder::new().num_threads(threads).build();
     built.map_err(|error| Error::Numerical { method: "threads", what: error.to_string() })
 }
 
-/// Does every unit once; the results are in the order of the units.
+/// Computes every unit once; the results are in the order of the units.
 pub(crate) fn run<U: Sync, R: Send>(
     threads: usize,
     units: &[U],

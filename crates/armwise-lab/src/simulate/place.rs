@@ -1,4 +1,4 @@
-//! Where in a file something stands.
+//! Positions in a file, for error messages.
 //!
 //! Places are `file:line:column`, counted from 1, as compilers write them.
 
@@ -12,7 +12,7 @@ pub(super) struct Source<'s> {
 }
 
 impl Source<'_> {
-    /// The error for what stands at a byte offset.
+    /// The error for something at a byte offset.
     pub(super) fn error(&self, at: usize, what: impl Into<String>) -> Error {
         let before = &self.text[..self.text.floor_char_boundary(at)];
         let line = before.matches('\n').count() + 1;

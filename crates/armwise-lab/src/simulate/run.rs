@@ -99,7 +99,7 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
         }
         Problem::Promotions { ratings, features, reading, promotions, k, n, rounds, ratings_place } => {
             let read = match ratings {
-                // A relative path is meant from where the study stands.
+                // A relative path is relative to the study's folder.
                 Some(file) => {
                     let beside = path.parent().unwrap_or(Path::new("")).join(file);
                     let found = if beside.exists() { beside } else { file.into() };

@@ -1,7 +1,7 @@
 //! The artificial clustered case (section VII-A1).
 //!
-//! theta* is drawn once per trial and the potential reward of an arm in a round is one draw
-//! keyed by (trial, round, row), whoever chooses it. The same trial at two angles has the same theta* and draws.
+//! theta* is drawn once per trial and the potential reward of an arm in a round is one draw keyed by (trial, round,
+//! row), whichever policy chooses it. The same trial at two angles has the same theta* and draws.
 
 use std::{borrow::Cow, f64::consts::FRAC_PI_2};
 

@@ -9,14 +9,14 @@ use crate::{
 };
 use rayon::prelude::*;
 
-/// Asks the oracle, and refuses what one of somebody's own may get wrong.
+/// Asks the oracle and checks its answer, since an oracle outside this crate may make mistakes.
 pub(super) fn ask(oracle: &dyn Oracle, scores: &Scores<'_>) -> Result<Selection, Error> {
     let selection = oracle.argmax(scores)?;
     selection.check(scores)?;
     Ok(selection)
 }
 
-/// Writes a selection from these arms down.
+/// The decision that records a selection from these arms.
 pub(super) fn decide(
     scorer: &Scorer<'_>,
     round: Round,
@@ -34,10 +34,10 @@ pub(super) fn decide(
     })
 }
 
-/// Picks that one task writes down.
+/// How many picks one task records.
 const PICKS: usize = 2048;
 
-/// The picks in their order, with what there is to tell about them.
+/// The picks in their order, each with its mean, width, draw, score and features.
 pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) -> Result<Vec<ChosenArm>, Error> {
     let task = |picks: &[Pick]| -> Result<Vec<ChosenArm>, Error> {
         let mut rows = Vec::with_capacity(picks.len() * arms.dim());
@@ -59,7 +59,7 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
     if picks.len() <= PICKS {
         return task(picks);
     }
-    // The first error in the order of the picks, whatever the threads do.
+    // Collected first, so that the error is the first in the order of the picks, whatever the threads do.
     let tasks: Vec<_> = picks.par_chunks(PICKS).map(task).collect();
     let mut all = Vec::with_capacity(picks.len());
     for arms in tasks {

@@ -87,14 +87,14 @@ impl Reward {
 }
 
 impl Decision {
-    /// A reward for every chosen arm, as `pay` gives it.
+    /// A reward for every chosen arm, computed by `pay`.
     pub fn rewards(&self, mut pay: impl FnMut(&ChosenArm) -> f64) -> Vec<Reward> {
         let reward =
             |arm: &ChosenArm| Reward { id: arm.id, name: arm.name.clone(), block: arm.block, reward: pay(arm) };
         self.arms.iter().map(reward).collect()
     }
 
-    /// The places in [`arms`](Self::arms) that the rewards are for.
+    /// For each reward, the index of its arm in [`arms`](Self::arms).
     pub(crate) fn places(&self, rewards: &[Reward]) -> Result<Vec<usize>, Error> {
         let mut places_of: BTreeMap<(u64, u32), Vec<usize>> = BTreeMap::new();
         for (place, arm) in self.arms.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Decision {
         rewards.iter().map(find).collect()
     }
 
-    /// The observation that a reward for the arm at `place` makes.
+    /// The observation of a reward for the arm at `place`.
     pub(crate) fn observation(&self, place: usize, reward: f64) -> Observation<'_> {
         let arm = &self.arms[place];
         Observation { t: self.round.t, block: arm.block, x: &arm.features, reward }

@@ -1,7 +1,7 @@
-//! Learning: rewards of decisions, once each; and what a learner can be told outside of decisions.
+//! Learning: rewards of decisions, once each, and observations that belong to no decision.
 //!
-//! Everything is checked before anything changes. What comes in by [`Learner::observe`] is not booked in the ledger, so
-//! nothing stops it from coming twice.
+//! Everything is checked before anything changes. Observations given to [`Learner::observe`] are not booked in the
+//! ledger, so giving one twice counts it twice.
 
 use super::{ChosenArm, Decision, Learner, Reward};
 use crate::{Error, Model, Observation, Policy};
@@ -40,7 +40,7 @@ impl<P: Policy> Learner<P> {
         self.revise(decision, rewards, Model::correct, Some)
     }
 
-    /// Takes back rewards that were learned before, as if they had never come; the values given do not matter.
+    /// Takes back rewards that were learned before, as if they had never come; the values given here are ignored.
     ///
     /// # Errors
     /// As [`correct`](Self::correct).
@@ -49,7 +49,8 @@ impl<P: Policy> Learner<P> {
         self.revise(decision, &rewards, |model, seen, _| model.unlearn(seen), |_| None)
     }
 
-    /// Adds everything that another learner has learned, with its bookkeeping: the policy and the tie rule stay.
+    /// Adds everything that another learner has learned, and the ledger of its rewards. The policy and the tie rule
+    /// stay.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the models do not fit, [`Error::SecondReward`] if both learned the same reward.
@@ -61,7 +62,7 @@ impl<P: Policy> Learner<P> {
         Ok(())
     }
 
-    /// Gives up the bookkeeping of all rounds before `t`: their rewards are refused from now on.
+    /// Drops the ledger of all rounds before `t`; rewards for these rounds are refused from now on.
     pub fn close_before(&mut self, t: u64) {
         self.ledger.close_before(t);
     }
@@ -117,7 +118,7 @@ impl<P: Policy> Learner<P> {
         Ok(())
     }
 
-    /// Counts everything learned so far `factor` times as much; the prior stays.
+    /// Multiplies the weight of everything learned so far by `factor`; the prior stays.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 0 < factor <= 1.
@@ -138,7 +139,7 @@ impl<P: Policy> Learner<P> {
         Ok(())
     }
 
-    /// Goes on as another policy with everything that was learned.
+    /// Changes the policy and keeps everything that was learned.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a parameter outside its range.

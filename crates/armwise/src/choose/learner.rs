@@ -1,4 +1,4 @@
-//! The learner: a policy with what it has learned, and how it chooses.
+//! The learner: a policy together with what it has learned, and how it chooses.
 
 use super::{
     Choosing, ChosenArm, Decision,
@@ -36,7 +36,7 @@ pub struct Learner<P = Algorithm> {
     pub(crate) ties: Ties,
     pub(crate) model: Model,
     pub(crate) ledger: Ledger,
-    /// The posteriors of the last choice, and how many idle rounds of forgetting they stand at.
+    /// The posteriors of the last choice, and how many rounds of forgetting without new rewards are applied in them.
     cache: Mutex<Option<(u64, Arc<Vec<Posterior>>)>>,
 }
 
@@ -123,7 +123,7 @@ impl<P: Policy> Learner<P> {
         self.choose_among(&scorer, round, arms, oracle, |k| catalogue.best(&scorer, arms, k))
     }
 
-    /// Chooses from what pruning leaves of the arms; `best` gives the rows that can be among the k best.
+    /// Chooses from the arms that pruning keeps; `best` gives the rows that can be among the k best.
     fn choose_among(
         &self,
         scorer: &Scorer<'_>,
@@ -152,7 +152,8 @@ impl<P: Policy> Learner<P> {
                         let proven = pairs.are_proven_by(found.floors.as_deref());
                         proven.then(|| decide(scorer, round, kept, found)).transpose()
                     });
-                    // An error may be due to what was left out, and is found again below if it is not.
+                    // Pruning may have caused the error. If it did not, the same error comes again below, from all
+                    // arms.
                     if let Ok(Some(decision)) = decided {
                         return Ok(decision);
                     }
@@ -170,7 +171,7 @@ impl<P: Policy> Learner<P> {
         Ok(Choosing::new(self.scorer(round)?, self.ties, round, oracle))
     }
 
-    /// The scores of all arms, row-major, without choosing: for an oracle elsewhere, or to look at.
+    /// The scores of all arms, row-major, without choosing: for another solver, or for inspection.
     ///
     /// # Errors
     /// A typed error for bad arms.
@@ -178,7 +179,7 @@ impl<P: Policy> Learner<P> {
         self.scorer(round)?.score(arms)
     }
 
-    /// Arms that were picked elsewhere, in the order of the picks, as a [`Decision`] lists them.
+    /// Arms that were picked by other means, in the order of the picks, as a [`Decision`] lists them.
     ///
     /// # Errors
     /// [`Error::Dimension`] for arms of another shape, [`Error::UnknownBlock`], [`Error::FeatureNotFinite`].
@@ -195,7 +196,7 @@ impl<P: Policy> Learner<P> {
         chosen_arms(&scorer, arms, picks)
     }
 
-    /// The policy made ready for a round.
+    /// The policy prepared for a round.
     fn scorer(&self, round: Round) -> Result<Scorer<'_>, Error> {
         Scorer::new(&self.policy, self.posteriors(round)?, round)
     }
@@ -208,7 +209,8 @@ impl<P: Policy> Learner<P> {
         {
             return Ok(posteriors);
         }
-        // Not under the lock: factoring is parallel, and a waiting thread may take up another choice of this learner.
+        // Not under the lock: factoring is parallel, and a thread that waits in it may start another choice of this
+        // learner, which would deadlock.
         let posteriors = Arc::new(self.model.posteriors(round.t, self.policy.ridge())?);
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((idle, Arc::clone(&posteriors)));
         Ok(posteriors)

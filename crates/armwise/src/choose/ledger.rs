@@ -1,8 +1,8 @@
-//! Which rewards have been learned: what makes a second one for the same arm of the same decision an error.
+//! The ledger of learned rewards: it makes a second reward for the same arm of the same decision an error.
 //!
-//! It lives with the model, not with the decision, because a decision may be learned by
-//! several processes from several copies. Beside each reward stands a checksum of the features it was learned with, so
-//! that an altered decision cannot take out what was never put in. Rounds before `open_from` are closed for good.
+//! It is kept with the model, not with the decision, because several processes may learn from copies of one decision.
+//! Each reward has a checksum of the features it was learned with, so that an altered decision cannot unlearn something
+//! that was never learned. Rounds before `open_from` are closed for good.
 
 use crate::{ChosenArm, Error, Round};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Ledger {
         }
     }
 
-    /// Books a reward, or takes it out with `None`.
+    /// Books a reward, or removes it with `None`.
     pub(crate) fn set(&mut self, round: Round, arm: &ChosenArm, reward: Option<f64>) {
         let page = self.rounds.entry(round).or_default();
         match reward {
@@ -84,7 +84,7 @@ fn checksum(arm: &ChosenArm) -> u64 {
     hash.finish()
 }
 
-/// The ledger as it is written: JSON has no maps with such keys.
+/// The ledger as it is saved: JSON has no maps with these keys.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {

@@ -1,8 +1,9 @@
 //! Choosing from arms that come in parts: from a file too large for memory, or from many machines.
 //!
-//! Of every part only candidates are kept: rows that reach the floors known so far, thinned out by the oracle whenever they
-//! have doubled. So memory stays with the candidates and the answer is that of the whole. Floors may also be guessed from
-//! a sample; then the certain floors of the answer prove the guess, or all parts must come once more.
+//! Only candidates are kept of every part: rows that reach the floors known so far. Whenever their number has doubled,
+//! the oracle prunes them again. So memory holds the candidates only, and the answer is that of the whole. Floors may
+//! also be guessed from a sample; then the certain floors of the answer prove the guess, or all parts must be given
+//! once more.
 
 use super::{
     Decision,
@@ -21,9 +22,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// Rows are not thinned out before there are so many.
+/// The oracle does not prune the kept rows before there are this many.
 const LEAST: usize = 2048;
-/// A part with so many rows is worth bounds from the means.
+/// Bounds from the means pay for parts of at least this many rows.
 const PART: usize = 1 << 13;
 
 /// A choice under way: give it all parts, then finish.
@@ -46,21 +47,21 @@ pub struct Choosing<'a> {
     ties: Ties,
     round: Round,
     oracle: &'a dyn Oracle,
-    /// Bounds from the means and from widths in f32, made ready when floors are first known.
+    /// Bounds from the means and from widths in f32, prepared when floors are first known.
     bounds: OnceLock<[Option<Bounds>; 2]>,
     screening: OnceLock<Option<Arc<Screening>>>,
     /// Floors that are certain.
     certain: Option<Vec<f64>>,
-    /// Floors that are probable.
+    /// Floors guessed from a sample.
     guess: Option<Vec<f64>>,
     kept: OwnedArms,
     scores: Vec<f64>,
     best: Option<Selection>,
-    /// From so many kept rows on they are thinned out.
+    /// The oracle prunes the kept rows once there are more than this.
     full: usize,
-    /// The row numbers that served as ids so far.
+    /// The row numbers that have been used as ids so far.
     numbered: Vec<Range<u64>>,
-    /// How many rows came so far.
+    /// How many rows were given so far.
     rows: usize,
     keys_only: bool,
 }
@@ -70,8 +71,8 @@ pub struct Choosing<'a> {
 pub enum Settled {
     /// The choice is made.
     Done,
-    /// A guess from a sample was refuted: all rows are forgotten and must be given once more. The floors are certain
-    /// now, so this happens once.
+    /// A guess from a sample was refuted: all rows are dropped and must be given once more. The floors are certain
+    /// now, so this happens at most once.
     Again,
 }
 
@@ -106,14 +107,14 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Keeps no features: [`chosen`](Self::chosen) tells who is chosen, and there is no decision to finish with.
+    /// Keeps no features: [`chosen`](Self::chosen) gives the chosen ids, and [`finish`](Self::finish) fails.
     #[must_use]
     pub fn keys_only(self) -> Self {
         Self { keys_only: true, kept: OwnedArms::without_features(), ..self }
     }
 
-    /// Guesses floors from a sample that is this share of all rows, so that most rows end at a bound. The sample's rows
-    /// are given again with the parts.
+    /// Guesses floors from a sample that is this share of all rows, so that most rows are pruned by their bounds. The
+    /// rows of the sample must be given again with the parts.
     ///
     /// # Errors
     /// A typed error for bad arms.
@@ -139,7 +140,7 @@ impl<'a> Choosing<'a> {
         self.best.is_some()
     }
 
-    /// Scores below these are of no use, block by block; none while nothing is known.
+    /// The floor of each block: arms with lower scores need not be given. None while no floors are known.
     fn floors(&self) -> Option<Vec<f64>> {
         match (&self.certain, &self.guess) {
             (Some(certain), Some(guess)) => Some(certain.iter().zip(guess).map(|(a, b)| a.max(*b)).collect()),
@@ -147,8 +148,8 @@ impl<'a> Choosing<'a> {
         }
     }
 
-    /// Which rows are worth making, for rows that come as columns ([`Panels`](crate::Panels)); rows that it does not mark need not be
-    /// given, but are to be counted by [`skip`](Self::skip). None while all rows are wanted.
+    /// Tells which rows are worth making, for rows that come as columns ([`Panels`](crate::Panels)). Rows that it does
+    /// not mark need not be given, but must be counted with [`skip`](Self::skip). None while all rows are needed.
     #[must_use]
     pub fn screen(&self) -> Option<Screen<'_>> {
         let floors = self.floors()?;
@@ -162,11 +163,12 @@ impl<'a> Choosing<'a> {
     }
 
     /// Takes the next part. Its rows need ids or names that are unique over all parts; slices of one whole have them.
-    /// (A row number, or an id among the kept rows, that comes again is refused; an id that comes again among rows
-    /// that were not kept goes unnoticed, since they are not remembered.) Once the choice is settled, nothing is taken.
+    /// (A repeated row number is refused, and so is an id that two kept rows share. A repeated id goes unnoticed if one
+    /// of its rows was pruned, since pruned rows are not remembered.) Once the choice is made, further parts are
+    /// ignored.
     ///
     /// # Errors
-    /// A typed error for bad arms, or for a part with other columns than the ones before; the part is not taken then.
+    /// A typed error for bad arms, or for a part with other columns than the ones before; the part is then not added.
     pub fn add(&mut self, part: &Arms<'_>) -> Result<(), Error> {
         if self.best.is_some() {
             return Ok(());
@@ -190,7 +192,7 @@ impl<'a> Choosing<'a> {
             }
         };
         if rows.is_empty() && self.kept.len() == 0 {
-            rows.push(0); // any row will do: without one, the oracle could not be asked at the end
+            rows.push(0); // any row will do: the oracle needs at least one at the end
         }
         let scores = if rows.len() == part.len() {
             self.scorer.score(part)?
@@ -208,7 +210,7 @@ impl<'a> Choosing<'a> {
         if self.kept.len() > self.full { self.thin() } else { Ok(()) }
     }
 
-    /// Keeps only rows that may matter for the whole.
+    /// Prunes the kept rows to those that may matter for the whole.
     fn thin(&mut self) -> Result<(), Error> {
         let own = if self.oracle.needs() == Needs::All { None } else { Some(self.ask()) };
         let own = match own {
@@ -240,7 +242,7 @@ impl<'a> Choosing<'a> {
         Ok(())
     }
 
-    /// Takes scores of no use from the oracle, which then has less to look at; `first` is a place among the scores.
+    /// Hides scores below the floors from the oracle, to save it work; starts at index `first` of the scores.
     fn mask(&mut self, first: usize) {
         let Some(floors) = self.floors() else { return };
         for scores in self.scores[first..].chunks_exact_mut(floors.len()) {
@@ -266,7 +268,7 @@ impl<'a> Choosing<'a> {
     ///
     /// # Errors
     /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
-    /// the kept ones), or what the oracle says; reasons are marked as counted among the kept rows.
+    /// the kept ones), or the oracle's error; its numbers are marked as counted among the kept rows.
     pub fn settle(&mut self) -> Result<Settled, Error> {
         if self.best.is_some() {
             return Ok(Settled::Done);
@@ -296,7 +298,7 @@ impl<'a> Choosing<'a> {
         Ok(Settled::Again)
     }
 
-    /// Who is chosen in which block, as (id, block), ascending; empty before the choice is [settled](Self::settle).
+    /// The chosen arms as (id, block), ascending; empty before the choice is [settled](Self::settle).
     #[must_use]
     pub fn chosen(&self) -> Vec<(u64, u32)> {
         let picks = self.best.as_ref().map_or(&[][..], |best| &best.arms);
@@ -307,8 +309,8 @@ impl<'a> Choosing<'a> {
     }
 
     /// The values of a column at the chosen arms, in the order of the decision; none before the choice is
-    /// [settled](Self::settle) or for a column that the parts do not have. A column with a value for each block gives that
-    /// of the arm's block.
+    /// [settled](Self::settle) or for a column that the parts do not have. A column with a value for each block gives
+    /// that of the arm's block.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<Vec<f64>> {
         let picks = &self.best.as_ref()?.arms;
@@ -325,14 +327,14 @@ impl<'a> Choosing<'a> {
     /// that one more unit would go to may have been left out.
     ///
     /// # Errors
-    /// As [`settle`](Self::settle), and [`Error::GuessRefuted`] if the parts must come once more.
+    /// As [`settle`](Self::settle), and [`Error::GuessRefuted`] if the parts must be given once more.
     pub fn finish(mut self) -> Result<Decision, Error> {
         if self.settle()? == Settled::Again {
             return Err(Error::GuessRefuted);
         }
         let mut best = self.best.take().ok_or(Error::NoArms)?;
         self.scores = Vec::new();
-        // Of more rows than are chosen, those that are not are let go: the arms will have the features once more.
+        // Drops rows that were not chosen, to save memory: the decision gets its own copy of the features.
         if self.kept.len() > 2 * best.arms.len() && !best.arms.is_empty() {
             let rows = rows_of(&best.arms);
             best.arms.iter_mut().for_each(|arm| arm.row = rows.partition_point(|row| *row < arm.row));
@@ -342,7 +344,7 @@ impl<'a> Choosing<'a> {
     }
 }
 
-/// Refuses another number of floors than blocks.
+/// Refuses floors unless there is one for each block.
 pub(super) fn checked(floors: Option<Vec<f64>>, blocks: usize) -> Result<Option<Vec<f64>>, Error> {
     match floors {
         Some(floors) if floors.len() != blocks => {

@@ -6,7 +6,7 @@
 //! # Format, version 2
 //! ```text
 //! { "format": "armwise-learner", "version": 2,
-//!   "next": {"seed": 7, "t": 2},    the round to go on with, where the one who saved it keeps count; may be left out
+//!   "next": {"seed": 7, "t": 2},    the round to continue with, if the caller counts rounds; may be left out
 //!   "checksum": "<XXH64 of the compact JSON of `learner`, 16 hexadecimal digits>",
 //!   "learner": {
 //!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
@@ -16,9 +16,9 @@
 //!                           "rr": sum of squared rewards; left out where it is not known}]},
 //!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0, "features": <XXH64 of the f64 bits>}]}]} } }
 //! ```
-//! Version 1 had no `rr`. Its files are read, and their blocks do not know the sum ([`Block::rr`](crate::Block::rr) is
-//! none), also after they are saved again. A block without `rr` is written as version 1 wrote it, which is why the
-//! checksums of old files still fit.
+//! Version 1 had no `rr`. Its files can be read; their blocks have no such sum ([`Block::rr`](crate::Block::rr) is
+//! none), even after they are saved again. A block without `rr` is written as version 1 wrote it, which is why the
+//! checksums of old files still match.
 
 use crate::{Error, Learner, Model, Policy, Round, Ties, choose::ledger::Ledger};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -78,12 +78,12 @@ impl<P: Policy + Serialize> Learner<P> {
     /// The learner as JSON: policy, tie rule, model and the rewards booked so far.
     ///
     /// # Errors
-    /// [`Error::BadFormat`] if a policy of one's own cannot be written as JSON.
+    /// [`Error::BadFormat`] if the policy cannot be written as JSON.
     pub fn to_json(&self) -> Result<String, Error> {
         self.to_json_with(None)
     }
 
-    /// As [`to_json`](Self::to_json), with the round that the caller will go on with.
+    /// As [`to_json`](Self::to_json), with the round that the caller will continue with.
     ///
     /// # Errors
     /// As [`to_json`](Self::to_json).
@@ -103,7 +103,7 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
         Ok(Self::from_json_with(text)?.0)
     }
 
-    /// As [`from_json`](Self::from_json), with the round to go on with, where the file has one.
+    /// As [`from_json`](Self::from_json), with the round to continue with, if the file has one.
     ///
     /// # Errors
     /// As [`from_json`](Self::from_json).
@@ -136,7 +136,7 @@ fn bad(error: serde_json::Error) -> Error {
     Error::BadFormat(error.to_string())
 }
 
-/// Hashes what is written to it.
+/// A writer that hashes what is written to it.
 struct Hashing(XxHash64);
 
 impl io::Write for Hashing {

@@ -132,9 +132,8 @@ pub enum Infeasible {
 }
 
 impl Infeasible {
-    /// Marks a reason whose numbers may be smaller than those of all rows. Too few arms are counted right: where there
-    /// are fewer than must be chosen, all are kept. So are all arms that minima demand, of listed super arms, and of
-    /// linear rows.
+    /// Marks a reason whose numbers may be smaller than those of all rows. The other reasons have exact numbers,
+    /// because all the arms that they count are kept.
     pub(crate) fn among_candidates(self, kept: usize, rows: usize) -> Self {
         match self {
             Self::TooFewRows { .. } | Self::GroupMinimum { .. } if kept < rows => {

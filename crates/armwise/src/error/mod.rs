@@ -124,7 +124,7 @@ pub enum Error {
         /// The range it must be in.
         must: &'static str,
     },
-    /// A name that is no algorithm's.
+    /// No algorithm has this name.
     #[error("algorithm {name:?} is unknown; it must be one of {}", known.join(", "))]
     UnknownAlgorithm {
         /// The name given.
@@ -268,7 +268,7 @@ pub enum Error {
         /// The decision's round.
         t: u64,
     },
-    /// The round's bookkeeping was given up by `close_before`.
+    /// The round was closed by `close_before`.
     #[error("round {t} is closed: rewards are taken from round {open_from} on")]
     RoundClosed {
         /// The decision's round.

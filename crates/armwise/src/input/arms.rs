@@ -70,7 +70,7 @@ impl<'a> Arms<'a> {
     /// Takes row-major features, `dim` to a row. The id of a row is its number until ids or names are given.
     ///
     /// # Errors
-    /// [`Error::NoArms`] without rows, [`Error::Dimension`] if the rows do not come out even.
+    /// [`Error::NoArms`] without rows, [`Error::Dimension`] unless there is a whole number of rows.
     pub fn new(features: impl Into<Features<'a>>, dim: usize) -> Result<Self, Error> {
         let features = features.into();
         let values = match features {
@@ -172,7 +172,7 @@ impl<'a> Arms<'a> {
         self.dim
     }
 
-    /// Who the rows are, without their features.
+    /// The ids or names and the columns of the rows, without their features.
     #[must_use]
     pub fn keys(&self) -> Keys<'a> {
         self.keys
@@ -205,7 +205,7 @@ impl<'a> Arms<'a> {
         features
     }
 
-    /// Adds the features of a row to those in `to`.
+    /// Appends the features of a row to `to`.
     pub(crate) fn row_onto(&self, row: usize, to: &mut Vec<f64>) {
         let cut = row * self.dim..(row + 1) * self.dim;
         match self.features {
@@ -234,7 +234,7 @@ impl<'a> Arms<'a> {
         }
     }
 
-    /// Whether these are the very features in memory, not copies of them.
+    /// Whether these features share their memory with the given ones, rather than being a copy.
     pub(crate) fn has_features_of(&self, other: &Self) -> bool {
         let place = |features: Features<'_>| match features {
             Features::F32(x) => (x.as_ptr().cast::<u8>(), x.len(), 4),

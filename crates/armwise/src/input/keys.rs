@@ -1,13 +1,13 @@
-//! Who the rows of a round are: ids or names, and the columns that constraints refer to by name.
+//! The keys of a round's rows: ids or names, and the columns that constraints refer to by name.
 //!
-//! With the scores, this is all that an oracle sees.
+//! An oracle sees these and the scores, and nothing else.
 
 use super::Names;
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What makes each row stable across rounds.
+/// What identifies a row across rounds.
 #[derive(Debug, Clone, Copy)]
 enum Who<'a> {
     /// The id is the row number, counted from this one.

@@ -12,7 +12,7 @@ enum Stored {
     Nothing,
 }
 
-/// Who the rows are.
+/// The ids or names of the rows.
 #[derive(Debug, Clone)]
 enum Who {
     Numbers(u64),
@@ -47,7 +47,7 @@ impl Default for OwnedArms {
 }
 
 impl OwnedArms {
-    /// All of these arms, whose numbers stay numbers; flags and columns are left behind.
+    /// A copy of these arms without flags and columns; rows identified by their numbers stay so.
     pub(crate) fn whole(arms: &Arms<'_>) -> Self {
         let features = match arms.features() {
             Features::F32(x) => Stored::F32(x.to_vec()),
@@ -64,7 +64,7 @@ impl OwnedArms {
         Self { features, dim: arms.dim(), len: arms.len(), who, ..Self::default() }
     }
 
-    /// No rows yet, and none of the features of those to come.
+    /// No rows yet; rows added later are stored without their features.
     pub(crate) fn without_features() -> Self {
         Self { features: Stored::Nothing, ..Self::default() }
     }
@@ -121,7 +121,7 @@ impl OwnedArms {
                 pick(flags, part.eligible_per_row(), rows, mine);
             }
             (mine, _) => {
-                // Masks of two kinds: as many flags as the finer of them.
+                // One mask per row and one per row and block: keep flags per row and block.
                 let per_row = mine.as_ref().map_or(1, |mine| mine.len() / self.len).max(part.eligible_per_row().max(1));
                 let old = mine.take();
                 let flag = |place: usize| match &old {
@@ -143,7 +143,7 @@ impl OwnedArms {
         self.len += rows.len();
     }
 
-    /// Leaves only these rows, ascending.
+    /// Keeps only these rows, ascending.
     pub(crate) fn retain(&mut self, rows: &[usize]) {
         match &mut self.features {
             Stored::F32(x) => retain(x, self.dim, rows),
@@ -176,14 +176,14 @@ impl OwnedArms {
         }
     }
 
-    /// Lends out the keys; that they are unique is checked where it can go wrong.
+    /// Calls a function with the keys. Duplicates are not checked here; see `check_unique`.
     pub(crate) fn with_keys<T>(&self, see: impl FnOnce(Keys<'_>) -> Result<T, Error>) -> Result<T, Error> {
         let columns: Vec<Column<'_>> =
             self.columns.iter().map(|column| Column { name: &column.name, values: &column.values }).collect();
         see(self.keys()?.with_columns(&columns)?)
     }
 
-    /// Lends out the rows as arms.
+    /// Calls a function with the rows as arms.
     pub(crate) fn with_arms<T>(&self, see: impl FnOnce(&Arms<'_>) -> Result<T, Error>) -> Result<T, Error> {
         self.with_keys(|keys| see(&self.plain()?.with_keys(keys)?))
     }
@@ -210,7 +210,7 @@ impl OwnedArms {
 }
 
 impl Who {
-    /// None yet, of the kind that these keys are.
+    /// An empty list of the same kind as these keys.
     fn like(keys: Keys<'_>) -> Self {
         if keys.name(0).is_some() { Self::Names(Names::default()) } else { Self::Ids(Vec::new()) }
     }
@@ -235,7 +235,7 @@ fn pick<T: Copy>(all: &[T], per_row: usize, rows: &[usize], to: &mut Vec<T>) {
     rows.iter().for_each(|row| to.extend_from_slice(&all[row * per_row..(row + 1) * per_row]));
 }
 
-/// Leaves the values of these rows only, ascending, where they are.
+/// Keeps only the values of these rows (ascending), in place.
 fn retain<T: Copy>(values: &mut Vec<T>, per_row: usize, rows: &[usize]) {
     for (place, row) in rows.iter().enumerate() {
         values.copy_within(row * per_row..(row + 1) * per_row, place * per_row);

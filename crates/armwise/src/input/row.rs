@@ -1,15 +1,15 @@
 //! The features of an arm, as a decision keeps them.
 //!
-//! Arms that were chosen together share an allocation, since one for each takes longer than much of
-//! the choice among few arms does.
+//! Arms that were chosen together share one allocation: allocating each row separately would take a large part of the
+//! time of a small choice.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::{fmt, ops::Deref, sync::Arc};
 
 /// The features of a chosen arm: a slice that is cheap to clone.
 ///
-/// It shares its memory with the arms that were chosen beside it, and keeps it as long as one of them is there; who
-/// wants a single row for long takes a copy, with `to_vec`.
+/// It shares its memory with the arms that were chosen with it, and the memory is freed when the last of them is
+/// dropped. To keep a single row for a long time, copy it with `to_vec`.
 ///
 /// # Example
 /// ```

@@ -1,8 +1,8 @@
-//! Products with directions and norms alone, d operations to an arm: the cheap look that comes before widths.
+//! Products with directions and norms, without widths: d operations per arm, for cheap bounds.
 //!
-//! Here the lanes lie along the row, so nothing is transposed or converted and memory is the only
-//! limit; the price is a sum across lanes at the end of a row. The sums run in another order than those of the kernel
-//! proper, so what is found is a bound's middle and never a score.
+//! Here the lanes run along the row, so nothing is transposed or converted and memory is the only limit; in return,
+//! each row ends with a sum across lanes. The sums run in another order than in `tile.rs`, so the results may serve as
+//! the middle of a bound but never as a score.
 
 use super::{
     Kernel, LINE, Path, Products,
@@ -24,13 +24,13 @@ pub(crate) struct Directions {
     wide: Padded<f64>,
 }
 
-/// Directions for registers of so many lanes: where the last lanes of a row begin before the others end, the lanes that
-/// come twice are zero.
+/// Directions laid out for registers of a given number of lanes. The last register of a row may overlap the one before;
+/// the lanes that come twice are zero.
 #[derive(Debug)]
 struct Padded<T> {
     /// Block by block.
     values: Vec<T>,
-    /// 1 for every lane of the last ones that is new, and 0 for those that come twice.
+    /// For each lane of the last register: 1 if it is new, 0 if it comes twice.
     new: Vec<T>,
 }
 
@@ -51,14 +51,14 @@ impl<T: Zero> Padded<T> {
     }
 }
 
-/// Features that the look takes as they are.
+/// Features that need no conversion.
 pub(crate) trait Native: Sized {
     /// Products and norms of row-major features, in f32.
     fn look(kernel: Kernel, features: &[Self], directions: &Directions, to: &mut Products<f32>);
 }
 
 impl Kernel {
-    /// Directions, one for each block, made ready; none where a row has fewer features than a register lanes.
+    /// Prepares directions, one for each block; none if a row has fewer features than a register has lanes.
     pub(crate) fn directions(self, directions: &[&[f64]]) -> Option<Directions> {
         let dim = directions.first()?.len();
         assert!(directions.iter().all(|direction| direction.len() == dim), "directions of one dimension");
@@ -169,7 +169,7 @@ unsafe fn run<V: Vector<T: Zero + Convert<f32>>>(
     norms.iter_mut().for_each(|norm| *norm = norm.sqrt());
 }
 
-/// Asks for the rows that come a page later.
+/// Prefetches the rows that come a page later.
 #[inline(always)]
 fn fetch_rows<T>(from: &[T], count: usize) {
     for line in 0..(count * size_of::<T>()).div_ceil(LINE) {

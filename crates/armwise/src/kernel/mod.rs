@@ -47,7 +47,7 @@ enum Path {
     Portable,
 }
 
-/// What the kernel finds for a number of arms.
+/// The results of the kernel for some arms.
 #[derive(Debug, Default)]
 pub(crate) struct Products<T> {
     rows: usize,
@@ -119,7 +119,7 @@ impl Kernel {
         }
     }
 
-    /// How many f64 arms a tile has; of f32 twice as many.
+    /// How many arms a tile has in f64; in f32 it has twice as many.
     pub(crate) fn width(self) -> usize {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -160,7 +160,7 @@ impl Kernel {
     }
 
     /// As [`approximate`](Self::approximate), of `rows` arms in panels of twice [`width`](Self::width) arms, column by
-    /// column; what stands past the last arm does not matter.
+    /// column; values past the last arm are ignored.
     pub(crate) fn approximate_panels(
         self,
         panels: &[f32],
@@ -237,7 +237,7 @@ impl<T: Zero> Products<T> {
     }
 }
 
-/// Bytes of a cache line: registers as wide as that are fast only on whole lines.
+/// Bytes of a cache line. Loads of registers this wide are fast only if they are aligned to a line.
 const LINE: usize = 64;
 
 fn aligned<T>(room: &mut [T]) -> &mut [T] {

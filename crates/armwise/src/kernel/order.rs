@@ -1,4 +1,4 @@
-//! Numbers as bits that compare as the numbers do, so that a maximum can be kept in an atomic and sorting needs no floats.
+//! Floats as integers with the same order, so that a maximum can be kept in an atomic and sorting compares integers.
 
 /// Bits that are ordered as the numbers are.
 pub(crate) fn ordered(x: f64) -> u64 {

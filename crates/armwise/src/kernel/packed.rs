@@ -1,8 +1,8 @@
 //! A block's direction and W, laid out in the order in which the kernel reads them.
 //!
-//! Rows of W come in blocks of nearly equal height, at most as many rows as the registers hold;
-//! a block stores its columns one after the other, and of the triangle at its end only what is there. The direction
-//! is the last row of the last block.
+//! Rows of W come in row blocks of nearly equal height, at most as many rows as the registers hold. A row block stores
+//! its columns one after the other; of the triangle at its end, only the nonzero half. The direction is the last row of
+//! the last row block.
 
 /// The number of elements in the lower triangle of a d x d matrix.
 pub(crate) const fn triangle(d: usize) -> usize {
@@ -21,7 +21,8 @@ pub(crate) struct Packed<T> {
 }
 
 impl<T> Packed<T> {
-    /// Packs a direction and the rows of the triangle W, for row blocks of at most `most` rows, `extra` of the last taken by the direction (and the norm).
+    /// Packs a direction and the rows of the triangle W, for row blocks of at most `most` rows. In the last one,
+    /// `extra` rows are taken by the direction (and the norm).
     pub(super) fn new(
         direction: &[f64],
         w: Option<&[f64]>,

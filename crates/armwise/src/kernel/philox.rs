@@ -1,4 +1,4 @@
-//! Many calls of Philox at once, where the compiler would not find the best instructions.
+//! Many calls of Philox at once, with instructions that the compiler would not choose by itself.
 //!
 //! One of the two units for wide registers multiplies and shifts, the other shuffles. So the upper
 //! halves of products are moved down by a shuffle, and both units are busy.
@@ -10,12 +10,12 @@ use std::arch::x86_64::{
     _mm512_shuffle_epi32, _mm512_srli_epi64, _mm512_storeu_epi64, _mm512_ternarylogic_epi64,
 };
 
-/// What Philox4x32 multiplies with.
+/// The multipliers of Philox4x32.
 pub(crate) const FACTORS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 
 impl Kernel {
-    /// The first 64 bits of Philox4x32-10 for counters of an id and a tail, eight ids at a time. How many were done: none
-    /// where plain loops do as well.
+    /// The first 64 bits of Philox4x32-10 for counters of an id and a tail, eight ids at a time. Returns how many ids
+    /// were done: none on processors where a plain loop is as fast.
     pub(crate) fn philox(self, ids: &[u64], tail: [u32; 2], keys: &[[u32; 2]; 10], out: &mut [u64]) -> usize {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -46,7 +46,7 @@ unsafe fn avx512(ids: &[[u64; 8]], tail: [u32; 2], keys: &[[u32; 2]; 10], out: &
     let factors = FACTORS.map(all);
     let tail = tail.map(all);
     for (ids, out) in ids.iter().zip(out) {
-        // Words of 32 bits, each in the lower half of 64; what stands in the upper halves does not matter.
+        // Words of 32 bits, each in the lower half of 64; the upper halves are ignored.
         // SAFETY: there are eight numbers.
         let ids = unsafe { _mm512_loadu_epi64(ids.as_ptr().cast()) };
         let mut counter = [ids, _mm512_srli_epi64::<32>(ids), tail[0], tail[1]];

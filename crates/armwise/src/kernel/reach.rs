@@ -1,7 +1,7 @@
-//! Which numbers reach their floors, one bit each: the inner loop of a scan that keeps little.
+//! Which numbers reach their floors, one bit each: the inner loop of pruning by given scores.
 //!
-//! The answer is bits and not numbers, because what is kept is rare, so a scan that walks along
-//! the bits costs by what it keeps.
+//! The answer is a bit per number because few numbers are kept: a caller that walks along the set bits does work only
+//! for those.
 
 use super::{Kernel, Path};
 #[cfg(target_arch = "x86_64")]
@@ -14,8 +14,8 @@ use std::arch::x86_64::{
 pub(crate) const EIGHT: usize = 8;
 
 impl Kernel {
-    /// A bit for each number at or above its floor, the first number's the lowest of the first byte; the floors are
-    /// repeated for as long as there are numbers. Meanwhile `ahead`, what will be read soon, is fetched into the cache.
+    /// Sets a bit for each number at or above its floor; the first number has the lowest bit of the first byte. The
+    /// floors are repeated for as long as there are numbers. Meanwhile `ahead`, which will be read soon, is prefetched.
     /// False if a number is NaN or +infinity.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! One arm at a time: the same operations in the same order as the tiles, and so the same bits.
 //!
-//! Without the processor's fused multiply-add the compiler calls a slow function, so where the
-//! processor has it, it is asked for by name.
+//! Unless told that the processor has fused multiply-add, the compiler calls a slow function, so there is a version of
+//! each loop compiled for processors that have it.
 
 /// a . b over the shorter length, in ascending order.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -9,7 +9,7 @@ fn numbers(seed: u64, count: usize) -> Vec<f64> {
     (0..count as u64).map(|id| draws.normal(id) * [1e-3, 1.0, 30.0][id as usize % 3]).collect()
 }
 
-/// Under an interpreter a few shapes must do.
+/// Under Miri, which is slow, only a few shapes are tested.
 fn shapes() -> (Vec<usize>, Vec<usize>) {
     if cfg!(miri) {
         (vec![1, 2, 3, 4, 5, 9, 13, 33], vec![0, 1, 8, 9, 17])
@@ -43,7 +43,7 @@ fn every_path_gives_the_bits_of_one_arm_at_a_time() {
             ];
             let mut products = Products::default();
             for &n in &counts {
-                // How rows become tiles depends on how much there is to be done with them.
+                // How rows become tiles depends on the amount of arithmetic per row.
                 for (single, blocks) in [false, true].into_iter().flat_map(|single| [(single, 1), (single, 3)]) {
                     if single {
                         kernel.products(&narrow[..n * d], &packed[..blocks], &mut products);
@@ -81,7 +81,7 @@ fn one_arm_at_a_time_is_the_plain_sum_up_to_rounding() {
     }
 }
 
-/// The look in f32 is compared up to rounding, of rows in either precision and of panels.
+/// Products in f32 are compared up to rounding, for rows in either precision and for panels.
 #[test]
 fn products_in_f32_are_the_plain_sums_up_to_rounding() {
     let (dims, counts) = shapes();
@@ -121,7 +121,7 @@ fn products_in_f32_are_the_plain_sums_up_to_rounding() {
     }
 }
 
-/// The cheap look adds up in another order, so it is compared up to rounding: of f32, in which its results are.
+/// The means are summed in another order, so they are compared up to the rounding of f32, their precision.
 #[test]
 fn means_and_norms_are_the_plain_sums_up_to_rounding() {
     let (dims, counts) = shapes();

@@ -27,8 +27,8 @@ pub(super) trait Tiles<V: Vector> {
     /// The number of arms.
     fn rows(&self) -> usize;
 
-    /// The tile that starts at arm `first`, and what is to be done before the next one is asked for. `room` has space for
-    /// three tiles where tiles are made, and is the same for all.
+    /// The tile that starts at arm `first`, and the work to be done before the next one is requested. If tiles are
+    /// made, `room` has space for three of them; it is the same for all calls.
     ///
     /// # Safety
     /// The processor has V's instructions; `first` is 0 or the next tile's, and below `rows`.
@@ -53,7 +53,7 @@ pub(super) trait Tiles<V: Vector> {
     }
 }
 
-/// Work for the tiles to come, done beside the arithmetic of this one, which leaves the units that load and store idle half
+/// Work for later tiles, interleaved with the arithmetic of this one, which leaves the load and store units idle half
 /// of the time.
 pub(super) trait Ahead {
     /// How many steps are left.
@@ -69,8 +69,8 @@ pub(super) trait Ahead {
 /// A tile: column by column, `NV * LANES` arms each.
 pub(super) struct Tile<V: Vector, const NV: usize> {
     at: *mut V::T,
-    /// How many columns have an arm in each lane. Those after them come in groups of `CHUNK` columns that hold pieces of
-    /// rows side by side, still to be transposed.
+    /// How many columns have an arm in each lane. Those after them come in groups of `CHUNK` columns that hold pieces
+    /// of rows side by side, still to be transposed.
     ready: usize,
 }
 
@@ -131,8 +131,8 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
         let here = width.min(rows - first);
         // SAFETY: `first` is below `rows` and a multiple of the tile's width; all steps are done.
         let (mut tile, mut ahead) = unsafe { tiles.tile::<NV>(first, room) };
-        // SAFETY: nothing but steps and tiles uses the room. The steps that there is no turn for come first: what they
-        // write has then left the queue of writes by the time it is read.
+        // SAFETY: nothing but steps and tiles uses the room. Steps that cannot be interleaved come first, so that their
+        // writes have left the store buffer by the time they are read.
         unsafe { steps(&mut ahead, turns) };
         for (block, packed) in packed.iter().enumerate() {
             let place = block * rows + first;
@@ -155,7 +155,7 @@ pub(super) unsafe fn run<V: Vector<T: Zero>, const NV: usize, const NORM: bool>(
     }
 }
 
-/// Does all steps but so many.
+/// Does all steps except the last `but`.
 ///
 /// # Safety
 /// As [`Ahead::step`].

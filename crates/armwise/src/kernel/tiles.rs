@@ -1,9 +1,8 @@
-//! Arms turned into tiles: from rows, transposed on the way, or as laid out earlier.
+//! Arms turned into tiles: from rows, which are transposed, or from panels laid out earlier.
 //!
-//! Where there is arithmetic enough, pieces of the rows of a tile are put together beside the
-//! arithmetic of the tile before it, by nothing but loads and stores. Short rows and rows of the other precision are
-//! transposed in registers; what has no instructions for its conversion is converted first. What comes after is fetched
-//! meanwhile.
+//! If there is enough arithmetic, a tile is put together from pieces of rows during the arithmetic of the tile before
+//! it, with loads and stores only. Short rows and rows of the other precision are transposed in registers; rows whose
+//! conversion has no instructions are converted first. The rows after these are prefetched meanwhile.
 
 use super::{
     LINE,
@@ -63,8 +62,8 @@ impl<'a, S> Rows<'a, S> {
         Self { features, dim }
     }
 
-    /// The rows of the tile that starts at arm `first`, in the kernel's precision and with zeros for arms that are not
-    /// there; so many elements can be read, and `over` more.
+    /// The rows of the tile that starts at arm `first`, in the kernel's precision and with zeros for missing arms. All
+    /// rows of the tile can be read, and `over` elements after them.
     #[inline(always)]
     fn tile_at<'b, T: Zero>(&self, first: usize, width: usize, over: usize, spare: &'b mut [T]) -> &'b [T]
     where
@@ -122,7 +121,7 @@ impl<S: Convert<V::T>, V: Vector<T: Zero + Convert<V::T>>> Tiles<V> for Rows<'_,
         out: &mut Out<'_, V::T>,
     ) {
         let turns: usize = packed.iter().map(Packed::turns).sum();
-        // Most of the steps should find a turn to go with.
+        // Worth it if most of the steps can be interleaved with arithmetic.
         let is_long = 3 * turns >= 2 * NV * self.dim.next_multiple_of(V::CHUNK);
         // SAFETY: the caller's contract.
         unsafe {
@@ -136,8 +135,8 @@ impl<S: Convert<V::T>, V: Vector<T: Zero + Convert<V::T>>> Tiles<V> for Rows<'_,
     }
 }
 
-/// Fills a tile from four columns of a vector's rows at a time, which `four` gives for the place of their first element;
-/// false where it does not.
+/// Fills a tile, taking four columns of a vector's rows at a time. `four` gives them for the place of their first
+/// element. False if `four` gives none.
 ///
 /// # Safety
 /// The processor has V's instructions.
@@ -269,7 +268,7 @@ impl<V: Vector> Ahead for Gather<V> {
     }
 }
 
-/// Memory that is needed soon, fetched two lines at a step: asked for all at once, it would block what is needed now.
+/// Prefetches memory that is needed soon, two lines per step: fetching it all at once would delay what is needed now.
 pub(super) struct Fetch {
     at: *const u8,
     steps: usize,

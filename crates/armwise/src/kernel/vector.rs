@@ -75,7 +75,7 @@ pub(super) trait Vector: Copy {
     unsafe fn transpose(group: [Self; 4]) -> [Self; 4];
 }
 
-/// Asks for a line of memory, near for the first-level cache and else for the second.
+/// Prefetches a line of memory: with `NEAR` into the first-level cache, otherwise into the second.
 #[inline(always)]
 pub(super) fn fetch<const NEAR: bool>(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -181,5 +181,5 @@ macro_rules! portable {
 }
 
 portable!(f64, 8, 2, f64::mul_add);
-// Without hardware for it, a fused f32 would be a call to a slow function, and the scan's bound allows either.
+// Without hardware for it, a fused f32 would be a call to a slow function, and the bounds allow either.
 portable!(f32, 16, 4, |a: f32, b: f32, c: f32| a * b + c);

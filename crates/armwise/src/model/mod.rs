@@ -2,7 +2,7 @@
 //!
 //! lambda is not in the sums. It is added when a posterior is made, so models merge by plain
 //! addition, the prior is counted once, it is never forgotten, and a sweep over lambda reuses the data. Every
-//! element of the sums is added to in the order of the observations, so a batch gives the bits of one at a time.
+//! element of the sums is updated in the order of the observations, so a batch gives the same bits as one at a time.
 
 mod posterior;
 mod widths;
@@ -15,7 +15,7 @@ use crate::{Error, error::check, kernel::triangle};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// One seen reward: row x of block `block`, chosen in round `t`, paid `reward`.
+/// One observed reward: row x of block `block`, chosen in round `t`, paid `reward`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation<'a> {
     /// The round in which the arm was chosen.
@@ -38,7 +38,7 @@ pub struct Block {
     pub(crate) b: Vec<f64>,
     /// sum x x', the lower triangle row by row: (0,0), (1,0), (1,1), (2,0), ...
     pub(crate) g: Vec<f64>,
-    /// sum r^2; none where some of the rewards were learned before it was kept.
+    /// sum r^2; none if some of the rewards were learned before this sum was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rr: Option<f64>,
 }
@@ -160,7 +160,7 @@ impl Model {
         &self.blocks
     }
 
-    /// The model without its sums of squares: what format 1 wrote, for hashes that were made over it.
+    /// The model without its sums of squares, as format 1 wrote it, to check hashes made over that format.
     #[must_use]
     pub fn without_rr(&self) -> Self {
         let mut without = self.clone();
@@ -182,7 +182,7 @@ impl Model {
     /// As [`observe`](Self::observe); nothing is changed unless all are good.
     pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
         seen.iter().enumerate().try_for_each(|(row, seen)| self.check(row, seen))?;
-        // Rounds in one batch may differ; the sums are discounted in the order of arrival, as one at a time would.
+        // Rounds in one batch may differ; the sums are discounted in the order of arrival, as for one at a time.
         for run in seen.chunk_by(|a, b| a.t == b.t) {
             self.advance(run[0].t);
             let weight = self.weight(run[0].t);
@@ -255,7 +255,7 @@ impl Model {
         Ok(())
     }
 
-    /// Counts everything learned so far `factor` times as much.
+    /// Multiplies the weight of everything learned so far by `factor`.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 0 < factor <= 1.
@@ -290,7 +290,7 @@ impl Model {
         let factor = self.discount(self.idle(t));
         let number_of_blocks = self.blocks.len() as u32;
         let new = |block| Posterior::new(&self.blocks[block as usize], block, ridge, factor);
-        // Collected before it is judged, so that the first bad block is named whatever the threads do.
+        // Collected first, so that the error names the first bad block, whatever the threads do.
         let posteriors: Vec<_> = (0..number_of_blocks).into_par_iter().map(new).collect();
         posteriors.into_iter().collect()
     }
@@ -300,7 +300,7 @@ impl Model {
         if self.gamma < 1.0 { t.saturating_sub(1).saturating_sub(self.t) } else { 0 }
     }
 
-    /// What an observation of round `t` weighs in sums that stand at `self.t`.
+    /// The weight of an observation of round `t` in sums discounted to round `self.t`.
     fn weight(&self, t: u64) -> f64 {
         self.discount(self.t.saturating_sub(t))
     }
@@ -314,7 +314,7 @@ impl Model {
         if block <= last { Ok(()) } else { Err(Error::UnknownBlock { block, last }) }
     }
 
-    /// Refuses an observation that would do harm; `row` is its place in the batch.
+    /// Refuses an observation that the model cannot learn from; `row` is its place in the batch.
     pub(crate) fn check(&self, row: usize, seen: &Observation<'_>) -> Result<(), Error> {
         self.known(seen.block)?;
         if seen.x.len() != self.dim {
@@ -330,12 +330,12 @@ impl Model {
     }
 }
 
-/// Sums of this many squares stay finite; anything near it is a mistake.
+/// The largest feature or reward: sums of squares of such numbers stay finite, and anything near it is a mistake.
 const LARGEST: f64 = 1e100;
 
 /// Refuses features that a model could not learn from.
 pub(crate) fn check_features(row: usize, x: &[f64]) -> Result<(), Error> {
-    // First without an early end, so that vector instructions may be used.
+    // First without an early exit, so that the compiler can use vector instructions.
     if x.iter().fold(true, |fine, x| fine & (x.abs() <= LARGEST)) {
         return Ok(());
     }
@@ -346,7 +346,7 @@ pub(crate) fn check_features(row: usize, x: &[f64]) -> Result<(), Error> {
     }
 }
 
-/// A model as it comes from outside, before it is known to hold together.
+/// A model as it was read, before its parts are checked against each other.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {

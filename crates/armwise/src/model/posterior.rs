@@ -83,7 +83,7 @@ impl Posterior {
         self.theta_hat.len()
     }
 
-    /// How many observations it rests on.
+    /// How many observations it is made from.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -168,7 +168,7 @@ impl Posterior {
     }
 }
 
-/// L with L L' = A, from the lower triangle of A; the pivot that is not positive otherwise.
+/// L with L L' = A, from the lower triangle of A. The error is the index of the first pivot that is not positive.
 pub(crate) fn cholesky(d: usize, a: impl Fn(usize, usize) -> f64) -> Result<Mat<f64>, usize> {
     let mut l = Mat::<f64>::zeros(d, d);
     for i in 0..d {

@@ -1,10 +1,10 @@
-//! How wide arms can be at all: bounds of width / |x| from the extreme eigenvalues of V.
+//! The range of all widths: bounds of width / |x| from the extreme eigenvalues of V.
 //!
-//! The bounds are proven, whatever the estimate they start from. If A + delta I has a Cholesky
-//! factor in floating point, then A >= -rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (the sum of the traces that
-//! A is made of), by the backward error of Cholesky. With A = V - c I this says V >= (c - rho) I, so that
-//! width <= |x| / sqrt(c - rho); with A = c I - V it says V <= (c + rho) I and width >= |x| / sqrt(c + rho). A few steps
-//! of power iteration say which c to try.
+//! The bounds are proven, whatever the estimate they start from. If A + delta I has a Cholesky factor in floating
+//! point, then A >= -rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (the sum of the traces that A is made of), by
+//! the backward error of Cholesky. With A = V - c I this says V >= (c - rho) I, so that width <= |x| / sqrt(c - rho);
+//! with A = c I - V it says V <= (c + rho) I and width >= |x| / sqrt(c + rho). A few steps of power iteration tell
+//! which c to try.
 //!
 //! *Computed widths* differ from exact ones by the rounding of the factor, relatively at most
 //! 4 (d + 2) 2^-53 tr V |W|_F^2 (the backward errors of Cholesky and of the triangular inverse), and by that of the
@@ -28,9 +28,9 @@ pub(crate) struct Widths {
     pub(crate) inverse_trace: f64,
     /// The relative error of a computed width; the bounds mean nothing where it is not small.
     pub(crate) eta: f64,
-    /// A computed width is at least so much of the norm,
+    /// A computed width is at least this multiple of the norm,
     pub(crate) least: f64,
-    /// and at most so much.
+    /// and at most this one.
     pub(crate) most: f64,
 }
 
@@ -42,7 +42,7 @@ impl Widths {
         // Beyond this, squares may leave the range of f64.
         let fine = trace < 1e200 && inverse_trace < 1e200;
         let eta = if fine { 16.0 * (d as f64 + 2.0) * UNIT * trace * inverse_trace } else { f64::INFINITY };
-        // Either way without a proof: the trace bounds the largest eigenvalue.
+        // These hold even if no proof below succeeds: a trace bounds the largest eigenvalue.
         let (mut most, mut least) = (inverse_trace, 1.0 / trace);
         let rho = |c: f64| 8.0 * (d as f64 + 2.0) * UNIT * (trace + c * d as f64);
         let holds = |c: f64, sign: f64| {
@@ -66,7 +66,7 @@ impl Widths {
 
 /// The largest eigenvalue of a symmetric matrix, or somewhat less.
 fn largest(d: usize, times: impl Fn(&[f64], &mut [f64])) -> f64 {
-    // Any start that no matrix has a reason to be orthogonal to.
+    // An irregular start, so that no ordinary matrix has an eigenvector orthogonal to it.
     let mut x: Vec<f64> = (0..d).map(|i| 0.5 + (i as f64 * 0.618_033_988_75).fract()).collect();
     let mut y = vec![0.0; d];
     let mut found = 0.0;
@@ -102,7 +102,7 @@ fn add(row: &[f64], factor: f64, to: &mut [f64]) {
     to.iter_mut().zip(row).for_each(|(to, a)| *to += factor * a);
 }
 
-/// In no particular order, so that vector instructions may be used.
+/// Sums in no particular order, so that the compiler can use vector instructions.
 fn sum_of_products(row: &[f64], x: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let ((row, row_rest), (x, x_rest)) = (row.as_chunks::<8>(), x[..row.len()].as_chunks::<8>());
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::{Model, Observation, Round, Stream};
 
-    /// Where widths come out as 0, no bound from below may say otherwise.
+    /// Where computed widths are 0, the lower bound must be 0 too.
     #[test]
     fn numbers_beyond_the_range_of_squares_have_no_range() {
         for ridge in [1e300, 1e-300] {

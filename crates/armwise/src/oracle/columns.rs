@@ -66,7 +66,7 @@ impl<'a> Values<'a> {
 /// Calls `visit` for every arm that may be chosen, in the order of the scores.
 ///
 /// # Errors
-/// [`Error::ScoreNotFinite`] for a NaN or +infinity, and what `visit` gives.
+/// [`Error::ScoreNotFinite`] for a NaN or +infinity, and the errors of `visit`.
 pub(super) fn each_eligible(
     scores: &Scores<'_>,
     mut visit: impl FnMut(Pick, f64) -> Result<(), Error>,

@@ -12,9 +12,9 @@ use std::collections::HashMap;
 
 /// One of the listed super arms: the one with the largest sum of scores.
 ///
-/// A super arm that holds an unknown or a forbidden arm is left out. Between equal sums: sort the arms of each super
-/// arm by the tie rule and compare them one by one; the first difference decides for the arm that the tie rule
-/// prefers, and of two lists that agree as far as the shorter one goes the shorter one wins.
+/// A super arm that holds an unknown or a forbidden arm is ignored. Ties between equal sums: the arms of each super arm
+/// are sorted by the tie rule and compared one by one. At the first difference, the super arm with the preferred arm
+/// wins; if one list is a prefix of the other, the shorter list wins.
 ///
 /// # Formula
 /// ```text
@@ -73,7 +73,7 @@ impl Member {
     }
 }
 
-/// Where the named arms stand among the rows.
+/// The rows of the named arms.
 pub(super) struct Places<'s, 'a> {
     scores: &'s Scores<'a>,
     /// The rows of every named id; two rows may share an id where names hash alike.

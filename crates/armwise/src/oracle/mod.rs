@@ -1,8 +1,8 @@
 //! The argmax over S_t: a constraint described as data, solved for given scores.
 //!
-//! An oracle sees scores, keys and columns, never features or models, so any constraint goes with any policy. What it can
-//! say beyond the answer ([`Oracle::needs`], [`Oracle::candidates`], [`Selection::floors`]) lets arms be left out before
-//! they are scored exactly, and carries choosing from files and over machines.
+//! An oracle sees scores, keys and columns, never features or models, so any constraint works with any policy. What it
+//! tells beyond the answer ([`Oracle::needs`], [`Oracle::candidates`], [`Selection::floors`]) makes it possible to
+//! prune arms before they are scored exactly, and to choose from arms that come in parts.
 
 mod assignment;
 mod budget;
@@ -61,15 +61,14 @@ pub trait Oracle: Sync {
     /// [`Error::Infeasible`] if no super arm exists, [`Error::ScoreNotFinite`] for a NaN or +infinity.
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error>;
 
-    /// Which arms need exact scores; others may be left out where a bound of their score is certain. All, unless
-    /// overridden.
+    /// Which arms need exact scores; the others may be pruned by the bounds of their scores. The default is all arms.
     fn needs(&self) -> Needs {
         Needs::All
     }
 
     /// Floors, one per block, that the arms of the best super arm will most probably reach: a guess from the scores of
-    /// a share of the rows, or from lower bounds of all scores (`share` = 1). None where it cannot tell, and unless
-    /// overridden. A wrong guess costs time, never the answer: [`Selection::floors`] proves it or refutes it.
+    /// a share of the rows, or from lower bounds of all scores (`share` = 1). None if it cannot tell; the default is
+    /// none. A wrong guess costs time but never changes the answer, since [`Selection::floors`] proves or refutes it.
     ///
     /// # Errors
     /// [`Error::ScoreNotFinite`] for a NaN or +infinity.
@@ -78,9 +77,8 @@ pub trait Oracle: Sync {
         Ok(None)
     }
 
-    /// The rows of a part that suffice: whatever the other parts hold, some best super arm of the whole (the one
-    /// that `argmax` returns, ties included) uses no other rows of this part. Ascending. All rows, unless
-    /// overridden.
+    /// The candidates of a part, ascending: whatever the other parts hold, the super arm that `argmax` returns for the
+    /// whole, ties included, uses no other rows of this part. The default is all rows.
     ///
     /// # Errors
     /// [`Error::ScoreNotFinite`] for a NaN or +infinity.
@@ -95,8 +93,8 @@ pub trait Oracle: Sync {
 pub enum Needs {
     /// All of them.
     All,
-    /// `argmax` looks at the k best arms only, in the order of [`Scores::rank`], and is free of errors where at least k
-    /// arms may be chosen.
+    /// The k best arms, in the order of [`Scores::rank`]: `argmax` depends on no others, and does not fail if at least
+    /// k arms may be chosen.
     Best(usize),
     /// Those that reach the floors of their blocks: see [`Selection::floors`] and [`Oracle::guess_floors`].
     Floors {
@@ -190,17 +188,17 @@ pub struct Selection {
     pub upper_bound: f64,
     /// Whether the objective is the best there is.
     pub quality: Quality,
-    /// What one more unit of a limit would be worth, for each limit that has a price.
+    /// For each limit that has a price, the value of one more unit of it.
     pub prices: Vec<Price>,
     /// What `on_infeasible = "fill"` could not fill; empty unless it was asked for.
     pub missing: Vec<Missing>,
-    /// One per block, where the oracle can tell: an arm with a lower score than the floor of its block is in no best
-    /// super arm, whichever arms are added to these; and of these arms, the rows chosen here suffice.
+    /// One floor per block, if the oracle can prove them: an arm that scores below the floor of its block is in no best
+    /// super arm, whichever arms are added to these; and the only candidates among these rows are the chosen ones.
     pub floors: Option<Vec<f64>>,
 }
 
 impl Selection {
-    /// Refuses what an oracle of one's own may get wrong: arms that do not exist, may not be chosen, or appear twice.
+    /// Refuses mistakes of an oracle outside this crate: arms that do not exist, may not be chosen, or appear twice.
     pub(crate) fn check(&self, scores: &Scores<'_>) -> Result<(), Error> {
         let bad = |arm: &Pick, why: &str| {
             Err(Error::Constraint(format!("the oracle chose row {}, block {}, {why}", arm.row, arm.block)))
@@ -283,7 +281,7 @@ impl Selection {
     }
 }
 
-/// A sample's share of a count, and four standard errors more, so that floors come out too low rather than too high.
+/// A sample's share of a count plus four standard errors, so that floors come out too low rather than too high.
 #[expect(clippy::cast_sign_loss, reason = "counts and shares are not negative")]
 fn raised(count: usize, share: f64) -> usize {
     let mean = count as f64 * share;

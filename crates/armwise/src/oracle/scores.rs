@@ -61,7 +61,7 @@ impl<'a> Scores<'a> {
         Ok(Self { values, blocks, keys, ties })
     }
 
-    /// Other scores of the same arms, as many.
+    /// The same arms with other scores, one for each arm.
     pub(crate) fn with_values<'b>(&'b self, values: &'b [f64]) -> Scores<'b> {
         Scores { values, blocks: self.blocks, keys: self.keys, ties: self.ties.clone() }
     }
@@ -79,7 +79,7 @@ impl<'a> Scores<'a> {
         self.blocks
     }
 
-    /// Who the rows are.
+    /// The keys of the rows.
     #[must_use]
     pub fn keys(&self) -> Keys<'a> {
         self.keys

@@ -1,7 +1,8 @@
 //! The k best arms.
 //!
-//! One pass over the scores with a buffer of 2k places, which are cut to the best k whenever they
-//! are full; a score below the worst of these, or at first below what a sample says, costs an eighth of a comparison.
+//! One pass over the scores with a buffer of 2k places, which is cut to the best k whenever it is full. Scores are
+//! compared eight at a time with the worst of the best k, or at first with a guess from a sample, and most of them end
+//! there.
 
 use super::{Infeasible, Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection, raised};
 use crate::{
@@ -60,13 +61,13 @@ impl TopK {
         }
     }
 
-    /// What at least k scores reach, most probably, and not many more: from a sample.
+    /// A guess from a sample: a score that most probably at least k scores reach, and not many more.
     fn guess(&self, values: &[f64]) -> Option<f64> {
         const SAMPLE: usize = 256;
         if values.len() < 4 * SAMPLE || self.k > values.len() / 4 {
             return None;
         }
-        // The sample has so many of the k best on average; three standard deviations more are on the safe side.
+        // On average the sample holds `mean` of the k best; three standard deviations more are on the safe side.
         let mean = SAMPLE * self.k / values.len() + 1;
         let rank = mean + 3 * mean.isqrt() + 1;
         let step = values.len() / SAMPLE;
@@ -75,7 +76,7 @@ impl TopK {
         Some(score_of(*key))
     }
 
-    /// The best k arms of those that are not below the bar.
+    /// The best k arms among those not below the bar.
     fn above(&self, scores: &Scores<'_>, mut bar: f64) -> Result<Vec<Found>, Error> {
         /// Scores that are compared with the bar at a time.
         const PART: usize = 64 * EIGHT;
@@ -133,12 +134,12 @@ impl TopK {
     }
 }
 
-/// An arm that may be among the best: small and compared by a whole number, since that is what selecting and sorting do.
+/// An arm that may be among the best: small, and compared by an integer, to make selecting and sorting fast.
 #[derive(Debug, Clone, Copy)]
 struct Found {
-    /// The smaller, the larger the score.
+    /// Larger scores have smaller keys.
     key: u64,
-    /// Among the scores.
+    /// Its index in the scores.
     place: usize,
 }
 
@@ -155,7 +156,7 @@ impl Found {
 }
 
 impl TopK {
-    /// With k arms chosen, whatever scores less than the lowest of them is out for good.
+    /// Once k arms are chosen, no arm that scores below the lowest of them can matter.
     fn floors(&self, lowest: Option<f64>, chosen: usize, scores: &Scores<'_>) -> Option<Vec<f64>> {
         lowest.filter(|_| chosen == self.k).map(|lowest| vec![lowest; scores.blocks()])
     }
@@ -218,7 +219,8 @@ mod tests {
     use super::*;
     use crate::{Arms, Round, Stream, Ties};
 
-    /// Few different scores and many: whole eights of them and not, with and without a guess from a sample.
+    /// With few and with many distinct scores, with lengths that are multiples of eight and not, with and without a
+    /// guess.
     #[test]
     fn the_best_are_those_of_a_sort() {
         for (n, kinds) in [(5, 2), (8, 3), (9, 100), (100, 1), (100, 7), (1_000, 40), (3_001, 3), (5_000, 1_000_000)] {

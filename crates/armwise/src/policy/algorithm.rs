@@ -1,10 +1,11 @@
-//! The algorithms by name: what every surface (command line, TOML, Python, HTTP) speaks.
+//! The algorithms by name, as every surface (command line, TOML, Python, HTTP) uses them.
 //!
-//! In TOML and JSON an algorithm is one flat table, `name` and the parameters side by side; a parameter left out has its default. The
-//! list itself is in `policy/mod.rs`. A macro makes the modules, the enum and the table of descriptions from it: serde wants a name as a literal on
-//! each variant, which no function can give, and four hand-kept copies of the list would drift apart.
+//! In TOML and JSON an algorithm is one flat table, `name` and the parameters side by side; a parameter left out has
+//! its default. The list itself is in `policy/mod.rs`. A macro makes the modules, the enum and the table of
+//! descriptions from it: serde wants a name as a literal on each variant, which no function can give, and four
+//! hand-kept copies of the list would drift apart.
 
-/// Makes all that follows from the list of algorithms: `"name" module::Type`, a line each.
+/// Makes everything that follows from the list of algorithms, one line `"name" module::Type` for each.
 macro_rules! algorithms {
     ($($name:literal $module:ident::$policy:ident),+ $(,)?) => {
         $(mod $module;)+

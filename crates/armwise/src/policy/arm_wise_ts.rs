@@ -1,4 +1,4 @@
-//! Thompson sampling with arm-wise randomization: an own draw of theta for every arm.
+//! Thompson sampling with arm-wise randomization: a separate draw of theta for every arm.
 //!
 //! Theta_tilde(i)' x(i) is a one-dimensional normal with mean theta_hat' x(i) and standard
 //! deviation v_t width(i), and the draws of different arms are independent. So one normal per arm has exactly the

@@ -1,7 +1,7 @@
 //! What an algorithm says about itself: all that a surface needs to offer it, check it, tune it and draw it.
 //!
-//! Each algorithm's own file holds its description, and [`Algorithm::ALL`](super::Algorithm::ALL) lists them. Ranges are
-//! written here and nowhere else; defaults are serde's, too, and a test compares the two.
+//! Each algorithm's own file holds its description, and [`Algorithm::ALL`](super::Algorithm::ALL) lists them. Ranges
+//! are written here and nowhere else; defaults are serde's, too, and a test compares the two.
 
 use super::Schedule;
 use crate::{
@@ -34,11 +34,11 @@ pub struct Description {
 /// Where the randomness of an algorithm enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Randomness {
-    /// Nowhere, once something is known.
+    /// Nowhere, once something has been learned.
     None,
     /// In the direction, shared by all arms of a round.
     PerRound,
-    /// In the bonus: every arm has a draw of its own.
+    /// In the bonus: every arm has its own draw.
     PerArm,
 }
 
@@ -52,7 +52,7 @@ pub struct Parameter {
     pub symbol: &'static str,
     /// The values it may have.
     pub range: Range,
-    /// What it is where it is left out.
+    /// Its value if it is left out.
     pub default: f64,
     /// What may be given.
     pub kind: Kind,
@@ -74,7 +74,7 @@ pub enum Range {
 pub enum Kind {
     /// A number.
     Number,
-    /// A number, or a table of what the [theory](super::Theory) wants to know.
+    /// A number, or a table of what the [theory](super::Theory) needs to know.
     Schedule {
         /// Whether the theory needs the number of rounds.
         rounds: bool,
@@ -145,7 +145,7 @@ impl Parameter {
         Self { kind: Kind::Schedule { rounds, n }, ..Self::new(name, symbol, Range::NonNegative) }
     }
 
-    /// The same, left at its default by the lab.
+    /// The same, but the lab leaves it at its default.
     pub(super) const fn untuned(self) -> Self {
         Self { tuned: false, ..self }
     }

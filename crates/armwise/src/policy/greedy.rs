@@ -1,8 +1,8 @@
 //! Greedy: the estimate alone, and a flat normal draw while nothing is known.
 //!
-//! "the first round" is taken as "nothing has been observed yet, in any block". In the paper's
-//! setting that is round 1; with late rewards it goes on until the first ones are there, instead of sending
-//! everything to the smallest ids.
+//! The paper's "first round" is read as "nothing has been observed yet, in any block". In the paper's setting that is
+//! round 1. With late rewards it lasts until the first of them arrive; otherwise all early choices would go to the
+//! smallest ids.
 
 use super::{Bonus, Context, Description, Draw, Policy, Randomness, description::LAMBDA, one};
 use crate::Error;

@@ -1,8 +1,7 @@
 //! How an arm's estimated reward is made: score(i) = direction . x(i) + bonus(i).
 //!
-//! A policy sees one arm at a time and nothing else of the round. The paper's whole idea is
-//! where the randomness enters: in the direction (shared by all arms: round-wise) or in the bonus (own draw per
-//! arm: arm-wise).
+//! A policy sees one arm at a time and nothing else of the round. The paper's whole idea is where the randomness
+//! enters: in the direction (shared by all arms: round-wise) or in the bonus (a separate draw per arm: arm-wise).
 
 #[macro_use]
 mod algorithm;
@@ -27,7 +26,7 @@ algorithms! {
     "random" random::Random,
 }
 
-/// What a policy may look at when it prepares a round: the clock and a block's posterior.
+/// What a policy can use when it prepares a round: the clock and a block's posterior.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// The round.
@@ -36,7 +35,7 @@ pub struct Context<'a> {
     pub block: u32,
     /// How many blocks there are, M.
     pub blocks: usize,
-    /// How many observations all blocks together rest on.
+    /// How many observations all blocks have together.
     pub count: u64,
     /// What is known about the block.
     pub posterior: &'a Posterior,
@@ -59,7 +58,7 @@ impl Context<'_> {
 /// How the estimated reward of an arm is made.
 ///
 /// # Example
-/// A policy of one's own, epsilon-greedy by arm: a small chance of an optimistic bonus.
+/// A custom policy, epsilon-greedy by arm: a small chance of an optimistic bonus.
 /// ```
 /// use armwise::{Arms, Bonus, Constraint, Context, Draw, Learner, Policy, Round};
 ///
@@ -154,14 +153,14 @@ impl<'p> Bonus<'p> {
         Self { draw, times, coefficients: Box::new(coefficients), most: f64::INFINITY }
     }
 
-    /// Says that all coefficients are finite and none is larger than this, so that most arms can be passed over without a
-    /// draw.
+    /// Declares that all coefficients are finite and none is larger than this, so that most arms can be pruned without
+    /// making their draws.
     #[must_use]
     pub(crate) fn at_most(self, most: f64) -> Self {
         Self { most, ..self }
     }
 
-    /// Turns draws into coefficients, in place; without draws of their own, all arms have the coefficient of 0.
+    /// Turns draws into coefficients, in place. If the policy makes no draws, every arm has the coefficient of draw 0.
     pub(crate) fn coefficients(&self, draws: &mut [f64]) {
         if self.draw == Draw::None {
             let mut one = [0.0];

@@ -1,4 +1,4 @@
-//! Perturbed C2UCB: C2UCB with an own random stretch of each arm's bonus.
+//! Perturbed C2UCB: C2UCB in which each arm's bonus is stretched by a random factor of its own.
 //!
 //! With c = 0 it is C2UCB to the bit.
 

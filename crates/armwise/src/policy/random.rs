@@ -1,4 +1,4 @@
-//! Uniform choice: the floor under every comparison.
+//! Uniform choice: the baseline of every comparison.
 //!
 //! The draw takes the place of the score, so any constraint works; it still learns, so its
 //! decisions carry a mean and a width.

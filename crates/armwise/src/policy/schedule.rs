@@ -1,7 +1,6 @@
 //! alpha_t and v_t: a constant, or the theory's beta_t(delta).
 //!
-//! Which delta each algorithm takes (delta, delta/(4T), delta/(4NT)) is the algorithm's
-//! business and stands in its own file; here is only the curve.
+//! Each algorithm's file says which delta it takes (delta, delta/(4T), delta/(4NT)); this file has only the curve.
 
 use crate::{
     Context, Error,
@@ -10,9 +9,10 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How alpha_t or v_t goes with t.
+/// How alpha_t or v_t depends on t.
 ///
-/// In TOML and JSON either a number or a table: `alpha = 0.1`, `v = { r = 1.0, s = 1.0, delta = 0.1, k = 100, n = 2000, rounds = 10 }`.
+/// In TOML and JSON either a number or a table: `alpha = 0.1`, `v = { r = 1.0, s = 1.0, delta = 0.1, k = 100, n = 2000,
+/// rounds = 10 }`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Schedule {
@@ -22,7 +22,7 @@ pub enum Schedule {
     Theory(Theory),
 }
 
-/// What the theory wants to know about the problem.
+/// What the theory needs to know about the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Theory {

@@ -13,7 +13,7 @@ use crate::{
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The rows that can be among the k best arms, ascending; none if it is better, or needed, to score all of them.
+/// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.
 pub(crate) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
     if k == 0 || !is_few(k, arms.len() * scorer.blocks.len()) || !pays(scorer, arms) {
         return None;
@@ -22,7 +22,7 @@ pub(crate) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec
     by_means.or_else(|| Search::new(scorer, Bounds::from_widths(scorer)?, arms, k, None).run())
 }
 
-/// As [`best`], from widths in f32, which are written down with the means.
+/// As [`best`], from widths in f32. Stores these widths and the means in `memory` for later rounds.
 pub(super) fn best_and_remember(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, memory: &Memory) -> Option<Vec<usize>> {
     Search::new(scorer, Bounds::from_widths(scorer)?, arms, k, Some(memory)).run()
 }
@@ -41,7 +41,7 @@ struct Search<'a, 'p> {
     stop: AtomicBool,
 }
 
-/// What a task has found, and its room.
+/// What a task has found, and its buffers.
 struct State {
     candidates: Candidates,
     /// How many arms were bounded.
@@ -55,7 +55,7 @@ impl<'a, 'p> Search<'a, 'p> {
         Self { scorer, bounds, arms, k, memory, rows_per_task: rows_per_task(scorer.kernel), floor, stop }
     }
 
-    /// The rows that are left; none if there are too many of them, or if a number is not finite.
+    /// The rows of all candidates; none if there are too many of them, or if a number is not finite.
     fn run(&self) -> Option<Vec<usize>> {
         let blocks = self.scorer.blocks.len();
         let state = || State { candidates: Candidates::new(self.k), seen: 0, room: Room::default() };
@@ -138,7 +138,7 @@ impl Candidates {
         Self { k, floor: f64::NEG_INFINITY, arms: Vec::new(), full: (2 * k).max(64) }
     }
 
-    /// Adds an arm; true if the floor was looked at again.
+    /// Adds an arm; true if the floor was recomputed.
     pub(super) fn push(&mut self, arm: Candidate) -> bool {
         self.arms.push(arm);
         if self.arms.len() < self.full {
@@ -149,7 +149,7 @@ impl Candidates {
         true
     }
 
-    /// Raises the floor to the k-th best lower end and drops what is below it.
+    /// Raises the floor to the k-th best lower end and drops the arms below it.
     pub(super) fn cut(&mut self) {
         if self.arms.len() >= self.k {
             let falling = |a: &Candidate, b: &Candidate| b.bound.lower.total_cmp(&a.bound.lower);
@@ -167,7 +167,8 @@ mod tests {
     use crate::{Algorithm, C2ucb, Model, Observation, Round, Stream};
     use std::sync::Arc;
 
-    /// On ordinary features next to nothing is kept beyond the k best; otherwise the tests of exactness would be idle.
+    /// On ordinary features almost nothing is kept beyond the k best. If everything were kept, the exactness tests
+    /// would not test pruning.
     #[test]
     fn few_candidates_are_kept() {
         const N: usize = 4_000;

@@ -1,10 +1,10 @@
 //! Bounds: an interval that certainly holds a score, from products in f32 or 16 bits and what is known of the width.
 //!
-//! There is one formula, [`Formula::bound`]: direction . x lies within the error of its product, the width within a range,
-//! and the score within what both allow. The bound holds for the score as the f64 path computes it, rounding included, so
-//! what lies below a floor by its bound lies below it by its score. Where the range of the width comes from is the
-//! [`WidthSource`]: the norm of x and the [range of all widths](crate::model::Widths), a width found in f32, or a width
-//! of an earlier round.
+//! There is one formula, [`Formula::bound`]: direction . x lies within the error of its product, the width lies within
+//! a range, and together they bound the score. The bound holds for the score as the f64 path computes it, rounding
+//! included, so an arm whose bound lies below a floor has a score below that floor. A [`WidthSource`] gives the range
+//! of the width: from the norm of x and the [range of all widths](crate::model::Widths), from a width computed in f32,
+//! or from a width of an earlier round.
 //!
 //! # The error of products in f32
 //! Let M = direction . x and Y = W x for the f64 numbers as they are, u = 2^-24, gamma(n) = n u / (1 - n u), F = |W|_F.
@@ -20,15 +20,15 @@
 //! |dot - M| <= 1.01 gamma(n) |direction| |x| + tiny,    |width - |Y|| <= 1.01 gamma(n) F |x| + tiny
 //! ```
 //! and the rounding of dot + g width in f64 is far below 1e-12 of its terms. `tiny` is for numbers below the range of
-//! f32, kept as subnormals or flushed to zero: each operation then loses at most 2^-126, a root of a sum of d squares at
-//! most sqrt(d) 2^-62, all of it below 2^-60 d (1 + |x|) (1 + |direction| + F). Numbers above the range become infinite;
-//! then, as for any number that is not finite, nothing is left out.
+//! f32, kept as subnormals or flushed to zero: each operation then loses at most 2^-126, the root of a sum of d squares
+//! at most sqrt(d) 2^-62, all of it below 2^-60 d (1 + |x|) (1 + |direction| + F). Numbers above the range become
+//! infinite; then, as for any number that is not finite, nothing is pruned.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
 use crate::policy::Times;
 
-/// A norm found in f32 is at most half a percent off, for any dimension that has a formula.
+/// Covers the error of a norm computed in f32, at most half a percent for any dimension that has a formula.
 const NORM: f64 = 1.006;
 
 /// An interval that certainly holds a score.
@@ -42,19 +42,19 @@ pub(crate) struct Bound {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Formula {
     times: Times,
-    /// The error of direction . x and of the width, as parts of the norm.
+    /// The error of direction . x and of the width, as multiples of the norm.
     of_dot: f64,
     of_width: f64,
     tiny: f64,
     /// What a norm may have lost below the range of f32.
     tiny_norm: f64,
-    /// The range of all widths, as parts of the norm.
+    /// The range of all widths, as multiples of the norm.
     least: f64,
     most: f64,
 }
 
 impl Formula {
-    /// For a direction and a W, where widths are found in f32; none for dimensions beyond the derivation.
+    /// For a direction and a W, with widths computed in f32; none for dimensions that the derivation does not cover.
     pub(crate) fn new(times: Times, direction: &[f64], w: Option<&[f64]>) -> Option<Self> {
         let norm = |all: &[f64]| all.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6);
         let (direction, w, d) = (norm(direction), w.map_or(0.0, norm), direction.len() as f64);
@@ -66,19 +66,19 @@ impl Formula {
         (n_u <= 0.005).then_some(Self { times, of_dot, of_width, tiny, tiny_norm: unit, least: 0.0, most: f64::MAX })
     }
 
-    /// With the range of all widths, as parts of the norm.
+    /// With the range of all widths, as multiples of the norm.
     pub(crate) fn with_widths(self, least: f64, most: f64) -> Self {
         Self { least, most, ..self }
     }
 
-    /// For products of features that may each be off by this part of themselves.
+    /// For products of features that each have at most this relative error.
     pub(crate) fn with_coarse_features(self, direction: &[f64], off: f64) -> Self {
         let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6);
-        // Twice rounded: the product of both errors is far below a hundredth.
+        // The features are rounded twice; 1.01 covers the product of both errors.
         Self { of_dot: self.of_dot + 1.01 * off * norm, ..self }
     }
 
-    /// A norm that is no smaller.
+    /// An upper bound of the norm.
     #[inline(always)]
     fn above(self, norm: f64) -> f64 {
         norm * NORM + self.tiny_norm
@@ -103,7 +103,7 @@ impl Formula {
 
 /// Where the range of an arm's width comes from.
 pub(crate) trait WidthSource: Copy {
-    /// The source of the first so many arms, which tells the compiler how long it is.
+    /// The source of the first `count` arms; the known length lets the compiler drop bounds checks.
     fn cut(self, count: usize) -> Self;
     /// The least and the most that the width of an arm can be.
     fn range(self, formula: Formula, row: usize, norm: f64) -> (f64, f64);
@@ -126,7 +126,7 @@ impl WidthSource for FromNorm {
     }
 }
 
-/// Widths found in f32.
+/// Widths computed in f32.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a>(pub(crate) &'a [f32]);
 
@@ -160,11 +160,11 @@ impl WidthSource for Earlier<'_> {
     }
 }
 
-/// Where the bounds of many arms go.
+/// Receives the bounds of many arms.
 pub(crate) trait Ends {
-    /// Room for how many arms.
+    /// How many arms it has room for.
     fn len(&self) -> usize;
-    /// Writes a bound; whether it is finite.
+    /// Writes a bound; returns whether it is finite.
     fn put(&mut self, row: usize, bound: Bound) -> bool;
 }
 
@@ -203,8 +203,8 @@ impl Ends for Uppers<'_> {
     }
 }
 
-/// An f32 that is no smaller: the first term covers the rounding of a number of ordinary size, the second that of a tiny
-/// one.
+/// An f32 that is at least x: the first term covers the rounding of a number of ordinary size, the second that of a
+/// tiny one.
 #[inline(always)]
 pub(crate) fn rounded_up(x: f64) -> f32 {
     const UNIT: f64 = f32::EPSILON as f64;

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The rows, ascending, that may reach the floor of a block in which they are eligible, and perhaps some that just miss
-/// it. `means` and `widths` are bounds that were made ready; where a number is beyond f32, all rows are scored.
+/// it. `means` and `widths` are prepared bounds. If a number is outside the range of f32, all rows are scored instead.
 pub(crate) fn rows_reaching(
     scorer: &Scorer<'_>,
     [means, widths]: [Option<&Bounds>; 2],
@@ -22,7 +22,7 @@ pub(crate) fn rows_reaching(
 ) -> Result<Vec<usize>, Error> {
     scorer.check(arms)?;
     if let Some(widths) = widths {
-        // Set where the means alone leave most rows in.
+        // Set once the means alone keep more than half of a part.
         let dull = AtomicBool::new(false);
         let rows_per_task = 2 * rows_per_task(scorer.kernel);
         let task = |room: &mut Room, task: usize| {
@@ -51,14 +51,14 @@ pub(crate) fn rows_reaching(
             return Ok(parts.concat());
         }
     }
-    // Beyond what f32 can tell; what is not finite gets its error here.
+    // f32 cannot bound these scores. A score that is not finite becomes an error here.
     let scores = scorer.score(arms)?;
     let reaches = |(block, score): (usize, &f64)| *score >= floors[block] && *score > f64::NEG_INFINITY;
     let rows = scores.chunks_exact(floors.len()).enumerate();
     Ok(rows.filter(|(_, scores)| scores.iter().enumerate().any(reaches)).map(|(row, _)| row).collect())
 }
 
-/// The rows of a part that may reach a floor; none if a number is beyond f32.
+/// The rows of a part that may reach a floor; none if a number is outside the range of f32.
 fn reaching(
     scorer: &Scorer<'_>,
     bounds: &Bounds,
@@ -82,15 +82,15 @@ fn reaching(
 pub(crate) struct Pairs {
     /// Arms below these are left out.
     pub(crate) floors: Vec<f64>,
-    /// The rows that are left, ascending.
+    /// The kept rows, ascending.
     pub(crate) rows: Vec<usize>,
     /// The scores of these rows, row-major, -infinity for arms that are left out.
     pub(crate) scores: Vec<f64>,
 }
 
 impl Pairs {
-    /// The arms that may reach floors which the oracle guesses from the lower ends of all bounds; none if it is better,
-    /// or needed, to score all arms.
+    /// The arms that may reach the floors that the oracle guesses from the lower ends of all bounds. None if scoring
+    /// all arms is cheaper, or if the bounds fail.
     pub(crate) fn new(
         scorer: &Scorer<'_>,
         arms: &Arms<'_>,
@@ -128,8 +128,8 @@ impl Pairs {
     }
 }
 
-/// The ends of the bounds of all scores, upper and lower, row-major, -infinity where an arm is not eligible; none where
-/// f32 cannot tell.
+/// The ends of the bounds of all scores, upper and lower, row-major, -infinity where an arm is not eligible; none if a
+/// number is outside the range of f32.
 fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
     let (blocks, rows_per_task) = (scorer.blocks.len(), rows_per_task(scorer.kernel));
     let (mut uppers, mut lowers) = (vec![0.0; arms.len() * blocks], vec![0.0; arms.len() * blocks]);
@@ -163,7 +163,8 @@ mod tests {
         Arc::new(blocks.map(|block| model.posterior(block, 1.0).expect("factors")).collect())
     }
 
-    /// On ordinary features few arms are kept beyond the quotas; otherwise the tests of exactness would be idle.
+    /// On ordinary features few arms are kept beyond the quotas. If all were kept, the exactness tests would not test
+    /// pruning.
     #[test]
     fn few_arms_are_kept_and_only_arms_below_the_floors_are_left_out() {
         const N: usize = 8_000;
@@ -197,8 +198,8 @@ mod tests {
         assert_eq!(missed, None, "an arm above its floor was left out");
     }
 
-    /// The rows that are sampled first have the largest scores, so the floors come out too high: the certain floors do
-    /// not prove the answer, and the choice is that of all scores all the same.
+    /// The sampled rows have the largest scores, so the guessed floors come out too high. The certain floors then do
+    /// not prove the answer, all arms are scored, and the choice is still the right one.
     #[test]
     fn a_sample_that_misleads_is_found_out() {
         const N: usize = 6_400;

@@ -1,10 +1,10 @@
-//! Pruning: arms that cannot be chosen are left out before they are scored exactly.
+//! Pruning: leaves out arms that cannot be chosen before they are scored exactly.
 //!
-//! Every arm gets a [`bound`] that certainly holds its f64 score. An arm is left out only if its bound lies under a floor
-//! that the arms of the answer certainly reach, so the answer is the one that all scores in f64 would give, to the bit.
-//! The files: [`bound`] the formula and its proof, [`source`] bounds of arms at hand, [`best`] candidates for the k best,
-//! [`floors`] rows and arms that reach given floors, [`screen`] the same for rows that are not made yet, [`catalogue`]
-//! arms that come back, whose widths are remembered.
+//! Every arm gets a [`bound`] that certainly holds its f64 score. An arm is left out only if its bound lies under a
+//! floor that the arms of the answer certainly reach, so the answer is the one that all scores in f64 would give, to
+//! the bit. The files: [`bound`] has the formula and its proof, [`source`] bounds of arms in memory, [`best`]
+//! candidates for the k best, [`floors`] rows and arms that reach given floors, [`screen`] the same for rows whose
+//! features are not yet made, [`catalogue`] arms that are chosen from every round, whose widths are remembered.
 
 mod best;
 mod bound;
@@ -22,26 +22,27 @@ pub(crate) use source::Bounds;
 
 use crate::{Arms, policy::Times, score::Scorer};
 
-/// Below this many multiplications all arms are scored in f64 straight away.
+/// Below this many multiplications, pruning does not pay: all arms are scored in f64.
 const WORTHWHILE: usize = 1 << 22;
-/// Once more than one arm in so many is kept, pruning costs more than it saves.
+/// Pruning pays only if at most one arm in this many is kept.
 const FEW: usize = 10;
-/// With so many arms to a feature, proving the range of all widths costs less than it saves.
+/// Proving the range of all widths pays from this many arms per feature on.
 const ARMS_TO_A_FEATURE: usize = 32;
 
-/// Whether pruning these arms can save more than it costs. Arms of another shape are left to the scorer's error.
+/// Whether pruning these arms can save more than it costs. False for arms of the wrong shape, so that the scorer
+/// reports the error.
 fn pays(scorer: &Scorer<'_>, arms: &Arms<'_>) -> bool {
     let multiplications = (arms.len() * scorer.blocks.len()).saturating_mul(scorer.dim * scorer.dim);
     let has_widths = scorer.blocks.iter().any(|block| block.bonus.times == Times::Width);
     has_widths && multiplications >= WORTHWHILE && scorer.check(arms).is_ok()
 }
 
-/// Whether so few are left that scoring them again in f64 is cheap.
+/// Whether few enough arms are kept that scoring them again in f64 is cheap.
 fn is_few(kept: usize, of: usize) -> bool {
     kept.saturating_mul(FEW) <= of
 }
 
-/// Bounds from the means alone, where so many rows make them worth their preparation.
+/// Bounds from the means alone, if there are enough rows to pay for preparing them.
 pub(crate) fn means_for(scorer: &Scorer<'_>, rows: usize) -> Option<Bounds> {
     if rows >= ARMS_TO_A_FEATURE * scorer.dim { Bounds::from_means(scorer) } else { None }
 }

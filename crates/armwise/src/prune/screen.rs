@@ -1,5 +1,4 @@
-//! Screening rows that are not made yet: which of them may reach a floor, from columns in f32, before any row of features
-//! is put together.
+//! Screening: finds the rows that may reach a floor from columns in f32, before their rows of features are made.
 //!
 //! The width is bounded by the norm alone, so a bound costs one product per block. The features in the columns may
 //! be off by a few units in the last place of f32, which the error of [`bound`](super::bound) covers.
@@ -18,7 +17,7 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 
-/// What a screen needs of a scorer, made ready once.
+/// What a screen needs of a scorer, prepared once.
 #[derive(Debug)]
 pub(crate) struct Screening {
     directions: Vec<Vec<f64>>,
@@ -27,7 +26,7 @@ pub(crate) struct Screening {
 }
 
 impl Screening {
-    /// None for dimensions beyond what f32 can tell, and for a V too near to a singular one.
+    /// None if the dimension is too large for bounds in f32, or if V is nearly singular.
     pub(crate) fn new(scorer: &Scorer<'_>) -> Option<Arc<Self>> {
         let directions: Vec<Vec<f64>> = scorer.blocks.iter().map(|block| block.direction.clone()).collect();
         let packed = directions.iter().map(|direction| scorer.kernel.pack_single(direction, None)).collect();
@@ -39,7 +38,7 @@ impl Screening {
     }
 }
 
-/// Says which rows are worth making; from [`Choosing::screen`](crate::Choosing::screen).
+/// Tells which rows are worth making; from [`Choosing::screen`](crate::Choosing::screen).
 pub struct Screen<'a> {
     pub(crate) scorer: &'a Scorer<'a>,
     pub(crate) screening: &'a Arc<Screening>,
@@ -58,16 +57,16 @@ impl fmt::Debug for Screen<'_> {
 pub struct Panels {
     rows: usize,
     dim: usize,
-    /// They start where a cache line does, `skip` places in.
+    /// The panels start at index `skip`, which lies on a cache line.
     values: Vec<f32>,
     skip: usize,
     products: Products<f32>,
-    /// Whose products they are.
+    /// The screening that the products belong to.
     of: Option<Arc<Screening>>,
     room: Room,
 }
 
-/// Of some rows and a block.
+/// Buffers for some rows in one block.
 #[derive(Debug, Default)]
 struct Room {
     ids: Vec<u64>,
@@ -82,8 +81,8 @@ impl Panels {
         2 * Kernel::get().width()
     }
 
-    /// Makes room for this many rows of this dimension and lends it out, panel by panel: in each the rows' first
-    /// features come first, [`width`](Self::width) of them, then the second ones, and so on.
+    /// Makes room for this many rows of this dimension and returns it panel by panel, to be filled. A panel holds the
+    /// first feature of each of its [`width`](Self::width) rows, then the second feature of each, and so on.
     ///
     /// # Panics
     /// For dimension 0.
@@ -100,8 +99,8 @@ impl Panels {
 
 impl Screen<'_> {
     /// Marks the rows that may reach the floor of a block in which they are eligible, and perhaps some that just miss
-    /// it. `ids` are the rows', `eligible` has a flag for each row and block, or none at all. Rows with a number that is
-    /// not finite are marked, too, eligible or not.
+    /// it. `ids` are the ids of the rows; `eligible` has a flag for each row and block, or is empty. Rows with a number
+    /// that is not finite are marked too, eligible or not.
     ///
     /// # Panics
     /// If the lengths do not fit.
@@ -138,7 +137,7 @@ impl Screen<'_> {
             own_ids.extend(places.iter().map(|&row| ids[row]));
             own.coefficients(own_ids, coefficients);
             for (&row, &coefficient) in places.iter().zip(&*coefficients) {
-                // Not `>=`: what is no number is not below.
+                // Not `>=`: NaN must not count as below the floor.
                 let below = upper(formula, coefficient, dots[row], norms[row]) < floor;
                 marked[row] |= !below;
             }
@@ -153,7 +152,7 @@ fn upper(formula: Formula, coefficient: f64, dot: f32, norm: f32) -> f64 {
     formula.bound(dot, norm, coefficient, FromNorm.range(formula, 0, norm)).upper
 }
 
-/// The rows that may reach a floor with the largest coefficient there is, those that are marked already left out.
+/// The rows that may reach a floor even with the largest coefficient, without those already marked.
 struct Few<'a> {
     formula: Formula,
     most: f64,
@@ -180,7 +179,7 @@ impl pulp::NullaryFnOnce for Few<'_> {
         for (first, (dots, norms)) in (0..).step_by(EIGHT).zip(some_dots.iter().zip(some_norms)) {
             let mut below = [false; EIGHT];
             for lane in 0..EIGHT {
-                // Not `>=`: what is no number is not below.
+                // Not `>=`: NaN must not count as below the floor.
                 below[lane] = upper(dots[lane], norms[lane]) < floor;
             }
             if below != [true; EIGHT] {

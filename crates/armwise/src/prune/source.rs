@@ -1,7 +1,7 @@
-//! Bounds of the scores of arms at hand: from means alone, or from means and widths in f32.
+//! Bounds of the scores of arms in memory: from means alone, or from means and widths in f32.
 //!
-//! Means cost d operations to an arm in place of d^2. The width is then known only as far as the range of all widths,
-//! which is enough to leave out most arms where the spectrum of V is not too wide beside what the means differ by.
+//! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
+//! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
 use super::bound::{Both, Fill, Formula, Found, FromNorm};
 use crate::{
@@ -21,7 +21,7 @@ enum From {
     Widths(Vec<Packed<f32>>),
 }
 
-/// What a task needs room for.
+/// The buffers of a task.
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) products: Products<f32>,
@@ -32,7 +32,7 @@ pub(crate) struct Room {
 }
 
 impl Bounds {
-    /// From means and widths in f32; none for dimensions beyond what f32 can tell.
+    /// From means and widths in f32; none if the dimension is too large for bounds in f32.
     pub(crate) fn from_widths(scorer: &Scorer<'_>) -> Option<Self> {
         let packed = scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, scorer.w(block)));
         let formula = |block: &BlockScorer<'_>| Formula::new(block.bonus.times, &block.direction, scorer.w(block));
@@ -40,15 +40,15 @@ impl Bounds {
         Some(Self { from: From::Widths(packed.collect()), formulas })
     }
 
-    /// From the means alone; none for dimensions beyond what f32 can tell, for few features, and for a V too near to a
-    /// singular one.
+    /// From the means alone; none if the dimension is too large for bounds in f32 or too small for a register, or if V
+    /// is nearly singular.
     pub(crate) fn from_means(scorer: &Scorer<'_>) -> Option<Self> {
         let directions: Vec<&[f64]> = scorer.blocks.iter().map(|block| &block.direction[..]).collect();
         let directions = scorer.kernel.directions(&directions)?;
         Some(Self { from: From::Means(directions), formulas: formulas_of_norms(scorer)? })
     }
 
-    /// Finds the products of a part's arms.
+    /// Computes the products of a part's arms.
     pub(crate) fn multiply(&self, scorer: &Scorer<'_>, part: &Arms<'_>, products: &mut Products<f32>) {
         let kernel = scorer.kernel;
         match (&self.from, part.features()) {
@@ -60,7 +60,7 @@ impl Bounds {
     }
 
     /// Calls `see` for each block with the upper and the lower ends for the arms of a part, eligible or not. False if a
-    /// number is beyond f32; then what was seen so far means nothing.
+    /// number is outside the range of f32; the ends given so far must then be discarded.
     pub(crate) fn each_block(
         &self,
         scorer: &Scorer<'_>,
@@ -72,7 +72,7 @@ impl Bounds {
         self.bound(scorer, part, room, see)
     }
 
-    /// As [`each_block`](Self::each_block), for arms whose products are in the room.
+    /// As [`each_block`](Self::each_block), for arms whose products are already in `room`.
     pub(crate) fn bound(
         &self,
         scorer: &Scorer<'_>,
@@ -104,7 +104,7 @@ impl Bounds {
     }
 }
 
-/// Formulas for widths that are known by the norm alone; none for a V too near to a singular one.
+/// Formulas for widths that are bounded by the norm alone; none if V is nearly singular.
 pub(super) fn formulas_of_norms(scorer: &Scorer<'_>) -> Option<Vec<Formula>> {
     let formula = |(block, own): (usize, &BlockScorer<'_>)| {
         let widths = scorer.posteriors[block].widths();

@@ -1,8 +1,8 @@
-//! The normal number that belongs to 64 random bits: one at a time or many, the same to the bit. The ratios are those
-//! of Wichura's algorithm AS 241 (PPND16, 1988).
+//! Normal numbers from 64 random bits: one at a time or many, with the same bits. The ratios are those of Wichura's
+//! algorithm AS 241 (PPND16, 1988).
 //!
-//! Only +, -, *, / and square roots, nothing fused, and a logarithm of our own. So the bits are
-//! the same on every platform, and the loops can be compiled for registers of any width.
+//! It uses only +, -, *, / and square roots, nothing fused, and its own logarithm. So the bits are the same on every
+//! platform, and the loops can be compiled for registers of any width.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
@@ -29,8 +29,8 @@ fn signed(z: f64, bits: u64) -> f64 {
     f64::from_bits(z.to_bits() ^ bits << 63)
 }
 
-/// Whether the draw lies in the tails, 15% of all, told from the bits alone: the probability of its tail is below 0.075,
-/// give or take the last bit, where both ratios serve.
+/// Whether the draw lies in the tails (15% of all draws), decided from the bits alone: the probability of its tail is
+/// below 0.075, up to the last bit. At the boundary either ratio is accurate.
 #[inline(always)]
 fn is_outer(bits: u64) -> bool {
     const BELOW: u64 = (3 * (1u128 << 64) / 40) as u64;
@@ -104,7 +104,7 @@ fn ln(x: f64) -> f64 {
     e * LN2[0] + (2.0 * s + (e * LN2[1] + s * z * series))
 }
 
-/// 2/3, 2/5, 2/7, ...: enough that the next would not change the last bit.
+/// 2/3, 2/5, 2/7, ...: enough terms that the next one would not change the last bit.
 const SERIES: [f64; 10] = [
     2.0 / 3.0,
     2.0 / 5.0,
@@ -206,13 +206,14 @@ mod tests {
     /// Up to here from the middle, one ratio serves; 85% of all draws.
     const CENTRAL: f64 = 0.425;
 
-    /// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988), by the letter.
+    /// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988), by the
+    /// letter.
     fn normal_of_tail(tail: f64) -> f64 {
         let q = 0.5 - tail;
         if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
     }
 
-    /// The choice of the ratio by bits is that by the tail, but at its very edge.
+    /// Choosing the ratio by the bits agrees with choosing it by the tail, except exactly at the boundary.
     #[test]
     fn bits_and_tails_agree() {
         let draws = Round::new(9, 1).draws(0, Stream(300));
@@ -224,7 +225,7 @@ mod tests {
         }
     }
 
-    /// P(Z > z) by the complementary error function, a method of its own.
+    /// P(Z > z) by the complementary error function, an independent method.
     fn upper_tail(z: f64) -> f64 {
         0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
     }

@@ -33,7 +33,7 @@ pub struct Round {
 
 /// What a draw is for; draws of different streams are independent.
 ///
-/// Numbers below 256 belong to this library; a caller's own randomness takes 256 and up.
+/// Numbers below 256 are reserved for this library; callers use 256 and up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stream(pub u32);
 

@@ -29,7 +29,7 @@ pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
     TILES_PER_TASK * kernel.width()
 }
 
-/// A policy made ready to score the arms of one round.
+/// A policy prepared to score the arms of one round.
 pub(crate) struct Scorer<'p> {
     pub(crate) kernel: Kernel,
     pub(crate) posteriors: Arc<Vec<Posterior>>,
@@ -54,7 +54,7 @@ pub(crate) struct Explanation {
     pub(crate) score: f64,
 }
 
-/// What a task needs room for.
+/// The buffers of a task.
 #[derive(Default)]
 struct Room {
     products: Products<f64>,
@@ -91,12 +91,12 @@ impl<'p> Scorer<'p> {
         let blocks = self.blocks.len();
         let mut scores = vec![0.0; arms.len() * blocks];
         let rows_per_task = rows_per_task(self.kernel);
-        // What is wrong with the first bad row, and its task.
+        // The error of the first bad row, and its task.
         let bad: Mutex<Option<(usize, Error)>> = Mutex::new(None);
         let task = |room: &mut Room, task: usize, out: &mut [f64]| {
             let first = task * rows_per_task;
             self.score_part(&arms.slice(first..first + out.len() / blocks), 0..blocks, room, out);
-            // Without an early end, so that vector instructions may be used.
+            // Without an early exit, so that the compiler can use vector instructions.
             if out.iter().fold(true, |finite, score| finite & score.is_finite()) {
                 return;
             }
@@ -127,8 +127,8 @@ impl<'p> Scorer<'p> {
         Ok(scores)
     }
 
-    /// The explanations of chosen arms, from the same operations in the same order as [`score`](Self::score); `features`
-    /// are the rows of the picks, `ids` their ids.
+    /// The explanations of chosen arms, from the same operations in the same order as [`score`](Self::score);
+    /// `features` are the rows of the picks, `ids` their ids.
     pub(crate) fn explain(&self, features: &[f64], ids: &[u64], picks: &[Pick]) -> Vec<Explanation> {
         let mut all = Vec::with_capacity(picks.len());
         let mut products = Products::default();
@@ -138,7 +138,7 @@ impl<'p> Scorer<'p> {
             let posterior = &self.posteriors[block];
             let rows = all.len()..all.len() + run.len();
             let features = &features[rows.start * self.dim..rows.end * self.dim];
-            // Where the direction is theta_hat and widths count, the scores' own products say it all.
+            // If the direction is theta_hat and widths count, the products of the score are the mean and the width.
             let along = self.packed[block].has_width && direction == posterior.theta_hat();
             if along {
                 self.kernel.products(features, &self.packed[block..=block], &mut products);
@@ -161,7 +161,7 @@ impl<'p> Scorer<'p> {
         all
     }
 
-    /// W of a block, where widths matter.
+    /// W of a block, if its bonus uses widths.
     pub(crate) fn w(&self, block: &BlockScorer<'_>) -> Option<&[f64]> {
         (block.bonus.times == Times::Width).then(|| self.posteriors[block.block].factor())
     }
@@ -230,7 +230,7 @@ impl pulp::NullaryFnOnce for Sums<'_> {
 }
 
 impl BlockScorer<'_> {
-    /// The coefficients of a part's arms; `ids` is room for theirs.
+    /// The coefficients of a part's arms; `ids` is a buffer for their ids.
     pub(crate) fn coefficients_of(&self, part: &Arms<'_>, ids: &mut Vec<u64>, out: &mut Vec<f64>) {
         if self.bonus.draw == Draw::None {
             out.resize(part.len(), 0.0);
@@ -266,7 +266,7 @@ impl Draw {
     }
 }
 
-/// Says why a score is not finite: a bad feature makes its row's product NaN or infinite, always.
+/// Finds why a score is not finite: a bad feature always makes its row's product NaN or infinite.
 fn blame(arms: &Arms<'_>, row: usize, block: usize, value: f64) -> Error {
     let x = arms.row(row);
     match x.iter().position(|x| !x.is_finite()) {

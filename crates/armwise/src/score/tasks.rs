@@ -1,15 +1,16 @@
 //! Tasks shared by the caller and the threads of the pool.
 //!
-//! The caller works itself, and threads of the pool join in when they are awake. So a caller from
-//! outside the pool loses no time to waking it, and what is too small to be shared never leaves its thread. Tasks go to
-//! whoever is free, so what they find must not depend on who does them.
+//! The caller works too, and threads of the pool join in when they are awake. So a caller from outside the pool does
+//! not wait for it to wake up, and work too small to share never leaves its thread. Any thread may take any task, so
+//! the result of a task must not depend on the thread that runs it.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-/// Does the tasks 0 to `count` - 1, each once, with a state for each thread that takes part; the states, in no order.
+/// Runs the tasks 0 to `count` - 1, each once, with one state per participating thread. Returns the states in no
+/// particular order.
 pub(crate) fn share<S: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,

@@ -1,9 +1,8 @@
 //! Features of rows from columns, in tiles that stay in the first cache.
 //!
-//! Features are computed in f64 and rounded to f32 once, which is what is chosen from, stored and
-//! learned from. Each row's arithmetic is its own and in the order of its features, so neither batches nor threads nor
-//! which rows are made change a bit. The panels for a first look are only nearly the same: divisions have become
-//! products.
+//! Features are computed in f64 and rounded to f32 once; choosing, storing and learning all use these f32. The
+//! arithmetic of a row runs in the order of its features and involves no other row, so batches, threads and the
+//! selection of rows change no bit. The panels for screening are only nearly the same: they multiply where rows divide.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 #![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
@@ -17,7 +16,7 @@ const TILE: usize = 64;
 /// Numbers that a loop takes at a time; panels are a multiple of it wide.
 const LANES: usize = 8;
 
-/// Does something for each pair. Whole chunks are taken out and put back, which tells the compiler that they are apart.
+/// Does something for each pair. Chunks are copied out and back, which tells the compiler that they do not overlap.
 #[inline(always)]
 fn along<A: Copy, B: Copy>(to: &mut [A], values: &[B], pair: impl Fn(A, B) -> A) {
     let ((tos, to_rest), (chunks, rest)) = (to.as_chunks_mut::<LANES>(), values.as_chunks::<LANES>());
@@ -43,7 +42,7 @@ pub(crate) struct Columns<'a> {
 /// Which rows of a batch.
 #[derive(Clone, Copy)]
 enum Which<'a> {
-    /// So many from here on.
+    /// A number of consecutive rows.
     From(usize, usize),
     These(&'a [usize]),
 }
@@ -56,7 +55,7 @@ impl Which<'_> {
         }
     }
 
-    /// Writes something about each of the rows.
+    /// Writes a value for each of the rows.
     #[inline(always)]
     fn each<T: Copy>(self, values: &[T], to: &mut [f64], of: impl Fn(T) -> f64) {
         match self {
@@ -84,7 +83,7 @@ impl Columns<'_> {
         self.rows
     }
 
-    /// Appends the features of some rows, or of all, row by row. How many of these had to be shortened.
+    /// Appends the features of some rows, or of all, row by row. Returns how many of these had to be shortened.
     pub(crate) fn features(&self, of: Option<&[usize]>, features: &mut Vec<f32>) -> u64 {
         let dim = self.recipe.dim();
         let count = of.map_or(self.rows, <[usize]>::len);
@@ -101,7 +100,7 @@ impl Columns<'_> {
             .sum()
     }
 
-    /// Lays rows out for a first look. How many would be shortened.
+    /// Lays rows out in panels for screening. Returns how many would be shortened.
     pub(crate) fn panels(&self, first: usize, count: usize, panels: &mut Panels) -> u64 {
         let (dim, width) = (self.recipe.dim(), Panels::width());
         let mut room = vec![0.0; dim * width];
@@ -114,8 +113,8 @@ impl Columns<'_> {
             .sum()
     }
 
-    /// Puts the features of a tile in `room`, column by column with `stride` places to each, and by what each row is to
-    /// be scaled in `scales`; how many are shortened by it.
+    /// Puts the features of a tile in `room`, column by column with `stride` places each, and the factor of each row in
+    /// `scales`. Returns how many rows are shortened.
     #[inline(always)]
     fn put<const EXACT: bool>(&self, which: Which<'_>, room: &mut [f64], stride: usize, scales: &mut [f64]) -> u64 {
         let count = which.len();

@@ -24,7 +24,8 @@ pub(crate) struct CsvReader {
     kept: Vec<usize>,
     /// Data rows read so far.
     row: u64,
-    /// Lines read so far, and the one in which the record begins: quoted fields may span lines, empty lines do not count.
+    /// Lines read so far, and the one in which the record begins: quoted fields may span lines, empty lines do not
+    /// count.
     lines: u64,
     begins: u64,
     /// Bytes of the record, and where its fields end.
@@ -188,7 +189,7 @@ impl CsvReader {
         if std::str::from_utf8(&self.bytes).is_ok() {
             return Ok(());
         }
-        // Each field by itself: a character that two bad fields make up together is not one.
+        // Each field by itself: two invalid fields may be valid UTF-8 when joined.
         let ends = std::mem::take(&mut self.ends);
         let mut start = 0;
         for end in ends {

@@ -18,7 +18,7 @@ pub fn is_guarded() -> bool {
     GUARDED.get()
 }
 
-/// Calls a reader; a panic is a problem of the file. What the call borrowed must not be used after one.
+/// Calls a reader and reports a panic as an error of the file. What the call borrowed must not be used after a panic.
 pub(super) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     let before = GUARDED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(call));

@@ -1,7 +1,7 @@
 //! A table in a file: opened by its extension or a given format, read in batches.
 //!
-//! The file must be one that can be read from any place: Parquet and Arrow files are read from their end, and a campaign
-//! may read its table twice. Whoever has a stream puts it into a file first and gives that to [`Table::from_file`].
+//! The file must be seekable: Parquet and Arrow files are read from their end, and a campaign may read its table twice.
+//! A stream must be copied into a file first, for [`Table::from_file`].
 
 use super::{
     BATCH, arrow,
@@ -24,7 +24,7 @@ use std::{
     str::FromStr,
 };
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet.
@@ -172,8 +172,8 @@ impl Source for Table {
             if rows < large * runs * run {
                 return Ok(None);
             }
-            // A run begins where a row group does, if one began since the run before: what comes before would have to
-            // be skipped.
+            // If a row group began since the last run, this run begins with that row group: starting later would mean
+            // skipping rows.
             let mut starts = vec![0];
             for group in builder.metadata().row_groups() {
                 starts.push(starts[starts.len() - 1] + usize::try_from(group.num_rows()).unwrap_or(0));

@@ -115,7 +115,7 @@ impl Rows {
     /// The numbers of a column, NaN where missing.
     ///
     /// # Errors
-    /// [`Error::Cell`] for an infinity or for text that is no number, [`Error::Table`] for another type.
+    /// [`Error::Cell`] for an infinity or for text that is not a number, [`Error::Table`] for another type.
     pub fn numbers(&self, column: &str) -> Result<Vec<f64>, Error> {
         let array = self.column(column)?;
         let numbers = match numbers_of(array) {
@@ -168,7 +168,7 @@ impl Rows {
     /// Calls `visit` with every text of a column; whole numbers and flags are written out.
     ///
     /// # Errors
-    /// What `visit` gives, and [`Error::Table`] for a type that has no text of its own.
+    /// The errors of `visit`, and [`Error::Table`] for a type that cannot be written as text.
     pub fn each_text(
         &self,
         column: &str,
@@ -226,7 +226,7 @@ impl Rows {
     /// The flags of a column: true and false, 1 and 0, yes and no.
     ///
     /// # Errors
-    /// [`Error::Cell`] for anything else, also for a missing flag.
+    /// [`Error::Cell`] for anything else, including a missing flag.
     pub fn flags(&self, column: &str) -> Result<Vec<bool>, Error> {
         let mut flags = Vec::with_capacity(self.len());
         let mut take = |row: usize, text: Option<&str>| {

@@ -1,7 +1,7 @@
 //! Writes tables: CSV or Parquet, by the extension of the file; CSV to anything that takes bytes.
 //!
-//! A file appears under its name only when it is complete and on the disk. Until then it has a
-//! name of its own beside it, so a crash leaves the old file or none.
+//! A file appears under its name only when it is complete and on the disk. Until then it has a temporary name in the
+//! same folder, so a crash leaves the old file or none.
 
 use super::Format;
 use crate::Error;
@@ -71,7 +71,7 @@ impl Sheet {
         self.rows.is_empty()
     }
 
-    /// Writes to a file that gets its name only by [`Pending::publish`].
+    /// Writes to a temporary file that gets its name by [`Pending::publish`].
     ///
     /// # Errors
     /// [`Error::Storage`], or [`Error::Usage`] for an extension that cannot be written.

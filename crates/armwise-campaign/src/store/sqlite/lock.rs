@@ -1,8 +1,8 @@
-//! One writer at a time: a kernel lock on a file beside the campaign, with the holder's name in it.
+//! One writer at a time: a kernel lock on a file next to the campaign's, with the holder's name in it.
 //!
-//! The lock is the kernel's (flock), which ends with the process however it ends; the text in
-//! the file only serves the message and means nothing while nobody holds the lock. The campaign's file itself is not
-//! locked this way, because closing a second handle of it would drop SQLite's own locks.
+//! The kernel (flock) releases the lock when the process ends, however it ends. The text in the file is only for the
+//! error message, and means nothing while nobody holds the lock. The campaign's file itself is not locked this way,
+//! because closing a second handle of it would drop SQLite's own locks.
 
 use crate::Error;
 use crate::core::clock;
@@ -45,7 +45,7 @@ impl Lock {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let holder = format!("armwise {command}, process {}, since {}", std::process::id(), clock::now());
-        // A lock without a name is still a lock: a full disk must not keep anybody from looking.
+        // The lock works without a name in the file, so a full disk is no reason to fail here.
         let _ = file.set_len(0).and_then(|()| file.write_all(holder.as_bytes()));
         Ok(Self { file })
     }

@@ -1,8 +1,8 @@
 //! From a file of schema version 2 to a new one: the same rounds, decisions, outcomes and times.
 //!
-//! Every event is appended as the command it was. After each, the model must have the hash that the old log names, which
-//! covers every bit, so a migration that succeeds has lost nothing. The old file stays as it is; the hash of its last
-//! event goes into the first entry of the new one.
+//! Every event is appended as the command it was. After each, the model must have the hash that the old log names,
+//! which covers every bit, so a migration that succeeds has lost nothing. The old file stays as it is; the hash of its
+//! last event goes into the first entry of the new one.
 
 use super::{
     Sqlite, connect,
@@ -55,7 +55,7 @@ pub fn migrate(old: &Path, new: &Path) -> Result<MigratedFile, Error> {
             let _ = fs::remove_file(beside(&unfinished, end));
         }
     };
-    // Left behind by a migration that was killed.
+    // Removes what a killed migration left behind.
     clean();
     let done = carry_over(&log, &unfinished);
     let named = done.and_then(|done| {

@@ -32,7 +32,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// Makes a new file for a journal, which is empty; `writer` is who the lock names.
+    /// Makes a new file with an empty journal; `writer` is the name in the lock.
     ///
     /// # Errors
     /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
@@ -50,7 +50,8 @@ impl Sqlite {
         }
     }
 
-    /// Opens a file; `writer` is who the lock names, none only reads, and sees the file as it was when it was opened.
+    /// Opens a file. `writer` is the name in the lock; without one, the file is only read, as it was when it was
+    /// opened.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`], [`Error::Locked`].
@@ -93,7 +94,7 @@ impl Campaign {
         })
     }
 
-    /// Opens a campaign's file to look at it; several may at once, also beside a writer.
+    /// Opens a campaign's file for reading. Any number of readers may be open at once, and a writer too.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`].
@@ -101,7 +102,7 @@ impl Campaign {
         Self::open(Box::new(Sqlite::open(path, None)?))
     }
 
-    /// Opens a campaign's file to write to it; `writer` is who the lock names.
+    /// Opens a campaign's file for writing; `writer` is the name in the lock.
     ///
     /// # Errors
     /// As [`read`](Self::read), and [`Error::Locked`].
@@ -262,7 +263,7 @@ fn sql(path: &Path, error: rusqlite::Error) -> Error {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::Locked { path, holder: "another program that has it open with SQLite".to_owned() }
         }
-        // A value of another type than the schema says, a missing table: not what was written.
+        // A value of the wrong type or a missing table: the file is not as it was written.
         _ if !matches!(error, rusqlite::Error::SqliteFailure(..)) => {
             Error::Damaged { path, problem, cause: Some(Box::new(error)) }
         }

@@ -1,6 +1,7 @@
-//! Campaign files of schema version 2, read only to be migrated: their chain, their rows and their model, by their rules.
+//! Campaign files of schema version 2, read only to be migrated: their chain, their rows and their model, by their
+//! rules.
 //!
-//! Nothing here changes any more. The digests of rows are those of today; the chain and the hash of the model are not.
+//! This format is frozen. The digests of rows are still those of today; the chain and the hash of the model are not.
 
 use super::{rows, schema, sql};
 use crate::{
@@ -39,7 +40,7 @@ pub(super) struct Old {
 }
 
 impl Old {
-    /// Reads the log and checks its chain and that there are no rows but its own.
+    /// Reads the log, and checks its chain and that every row belongs to one of its events.
     pub(super) fn new(db: Connection, path: &Path) -> Result<Self, Error> {
         let version = schema::version(&db, path)?;
         if version != VERSION {

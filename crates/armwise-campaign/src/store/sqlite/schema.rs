@@ -1,4 +1,4 @@
-//! The schema, version 3, documented for whoever queries a campaign with plain SQL.
+//! The schema, version 3, documented for users who query a campaign with plain SQL.
 //!
 //! `entry`, `decision` and `outcome` are the journal and only grow (triggers refuse anything else); `sums` and
 //! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants.
@@ -135,7 +135,7 @@ pub(super) fn check(db: &Connection, path: &Path) -> Result<(), Error> {
     let texts = |db: &Connection| -> rusqlite::Result<Vec<Option<String>>> {
         db.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid")?.query_map([], |row| row.get(0))?.collect()
     };
-    // A view or a trigger that says something else would make a good journal look like another one.
+    // An altered view or trigger could make a good journal look different.
     let expected = Connection::open_in_memory().and_then(|fresh| {
         fresh.execute_batch(SCHEMA)?;
         texts(&fresh)
@@ -147,7 +147,7 @@ pub(super) fn check(db: &Connection, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a connection ready to write, or to read in one transaction, which shows one state of the file.
+/// Prepares a connection to write, or to read in one transaction, which shows one state of the file.
 pub(super) fn prepare(db: &Connection, path: &Path, write: bool) -> Result<(), Error> {
     if write { writing(db) } else { db.execute_batch("PRAGMA busy_timeout = 2000; BEGIN;") }
         .map_err(|error| sql(path, error))

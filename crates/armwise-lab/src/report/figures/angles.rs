@@ -1,7 +1,7 @@
 //! Figure 2: cumulative reward against the angle of the clusters.
 //!
-//! One panel per protocol over the same axes, fresh trials first, so that what a choice of
-//! parameters on the evaluated trials is worth can be seen by comparing the two.
+//! One panel per protocol over the same axes, fresh trials first. Comparing the two shows how much is gained by
+//! choosing parameters on the evaluated trials themselves.
 
 use super::{Figure, TITLES, angle_label, both, paired, series_of, trials, tuned, under, with_error, with_interval};
 use crate::report::looks::title_of;

@@ -1,8 +1,8 @@
 //! Figure 4: the average reward per round so far, for each k and each reading of the paper.
 //!
-//! Rows are k, columns are readings, and the two panels of a row share their axis. The oracle knows
-//! every rating in advance and earns several times as much; it is given in the caption and not drawn where it would
-//! press all lines together.
+//! Rows are k, columns are readings, and the two panels of a row share their axis. The oracle knows every rating in
+//! advance and earns several times as much. The caption gives its value, and it is not drawn where it would squeeze the
+//! other lines together.
 
 use super::{
     Figure, TITLES, both, data_line, generated_note, names_with_ties, series_of_curve, trials, with_error,
@@ -47,7 +47,7 @@ fn lines(study: &AverageReward) -> Vec<Series> {
         study.curves.iter().map(|curve| series_of_curve(curve, names_with_ties(&study.curves, curve))).collect();
     for one in &mut series {
         one.every = usize::MAX;
-        // Seven bands over each other show nothing; the margins of all are in the table.
+        // Seven overlapping bands show nothing; the table has all margins.
         if !one.bold {
             one.error = ErrorMark::None;
         }

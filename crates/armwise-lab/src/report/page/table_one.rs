@@ -1,7 +1,7 @@
 //! Table I: the paper's cumulative rewards beside ours, for each k, under both readings and both protocols.
 //!
-//! The largest of the seven in a row is bold, as in the paper, and random choice and the oracle
-//! stand at the end as the scale of what can be earned. Ratios come with their intervals in a table of their own.
+//! The largest of the seven in a row is bold, as in the paper. Random choice and the oracle come last, to show the
+//! range of what can be earned. Ratios and their intervals are in a separate table.
 
 use crate::grid::SEVEN;
 use crate::report::figures::{data_label, margin_of, trials, tuned, under};
@@ -44,7 +44,7 @@ fn introduction(promotions: &Promotions) -> String {
     )
 }
 
-/// What the intervals take for independent.
+/// What the intervals treat as independent.
 fn units(data: &Data) -> String {
     match data.fresh_splits {
         0 | 1 => "from trials, all on one draw of test movies".to_owned(),

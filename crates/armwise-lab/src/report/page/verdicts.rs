@@ -1,6 +1,6 @@
 //! What becomes of each claim of the paper.
 //!
-//! An outcome is a word and a sign, never a colour alone, and stands with the rule that gave it.
+//! An outcome is a word and a sign, never a colour alone, and is shown with the rule that gave it.
 
 use crate::results::{Basis, Outcome, Results};
 use armwise_charts::{escape, write};
@@ -33,7 +33,7 @@ fn counted(results: &Results, basis: Basis, what: &str) -> String {
 }
 
 /// The counts for the top of the page: the paper's claims, and apart from them what was tried on generated ratings.
-/// Readings of our own do not count.
+/// Readings that the paper does not state do not count.
 pub(super) fn summary(results: &Results) -> String {
     if results.verdicts.is_empty() {
         return String::new();

@@ -12,7 +12,7 @@ use crate::{
 /// The parameters of figure 5's studies.
 const FIXED: &str = "fixed parameters lambda = 1, alpha = v = 0.1, c = 1";
 
-/// What is left of the existing algorithms when greedy, of which the paper says other things, is set aside.
+/// The existing algorithms without greedy, about which the paper makes separate claims.
 const EXISTING: [&str; 4] = ["comblin-ucb", "comblin-ts", "c2ucb", "round-wise-ts"];
 
 pub(super) fn of(clustered: &Clustered) -> Vec<Verdict> {
@@ -101,7 +101,7 @@ fn fixed(study: &Touched) -> String {
     format!(" ({FIXED}; {})", study.label)
 }
 
-/// What is left of the advantage over C2UCB when it orders equal arms at random, in words; empty where not measured.
+/// The advantage over C2UCB that remains if C2UCB orders equal arms at random, in words; empty if not measured.
 fn random_ties(study: &Touched, place: &str) -> String {
     pair(&study.paired, "pc2ucb", "c2ucb, ties random").map_or_else(String::new, |found| {
         let difference = interval(&found.difference, 1);

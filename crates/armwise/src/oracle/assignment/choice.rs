@@ -1,7 +1,7 @@
-//! What one row does at given prices: which blocks it takes, and the cheapest way to change its mind.
+//! What one row does at given prices: which blocks it takes, and its cheapest change to another choice.
 //!
-//! "nobody" is node M with price 0, so leaving a block, entering one and changing blocks are
-//! all moves between two nodes.
+//! "No block" is node M with price 0, called nobody. So leaving a block, entering one and changing blocks are all moves
+//! between two nodes.
 
 use super::offers::Row;
 
@@ -31,7 +31,7 @@ pub(super) fn choose(
         let none = usize::MAX;
         let (mut best, mut second) = ((0.0, nobody), (f64::NEG_INFINITY, nobody));
         let mut place = none;
-        // Selects instead of branches: which block is best is as good as random.
+        // Conditional moves instead of branches: which block is best cannot be predicted.
         for (index, (block, surplus)) in row.surpluses(prices).enumerate() {
             let block = block as u32;
             let (first, next) = (surplus > best.0, surplus > second.0);
@@ -96,7 +96,7 @@ fn cheapest(lowest: (f64, u32), next: (f64, u32), spare: bool, nobody: u32) -> M
     if leave.loss < enter.loss { leave } else { enter }
 }
 
-/// What a row loses at least by any change of the blocks it holds; negative if they are not its best.
+/// The least that a row loses by any change of the blocks it holds; negative if they are not its best.
 #[inline]
 pub(super) fn slack(row: Row<'_>, prices: &[f64], taken: &[bool], spare: bool) -> f64 {
     let (mut lowest, mut next) = (f64::INFINITY, f64::NEG_INFINITY);

@@ -1,8 +1,8 @@
-//! Which pairs can matter at all: prices from a sample, then one scan of the scores.
+//! Prunes pairs that cannot matter: prices from a sample give floors, then one pass over the scores.
 //!
-//! The sample only saves work. A pair is left out if its score is below the floor of its
-//! block, and the solver accepts the result only where its final prices are at or above the floors, so that every
-//! pair left out is proven to be out; otherwise the floors are lowered and the scan is repeated.
+//! The sample only saves work. A pair is pruned if its score is below the floor of its block. The solver accepts the
+//! result only if its final prices are at or above the floors, which proves that no pruned pair matters; otherwise the
+//! floors are lowered and the pass is repeated.
 
 use super::grid::Scale;
 use super::newton::{Target, greedy, newton};
@@ -14,20 +14,20 @@ use crate::oracle::Scores;
 
 /// Samples below this many rows are solved from a greedy start; whole problems below it are not filtered.
 const COARSEST: usize = 640;
-/// A sample has one row out of so many of the next larger one.
+/// Each sample has one in this many rows of the next larger one.
 const GROUP: usize = 8;
-/// With so many units of a block, on average, a sample is as good as it need be.
+/// A sample with this many units per block, on average, is large enough.
 const PLENTY: usize = 100;
-/// A sample takes so many rows in a row, which memory likes.
+/// A sample takes this many consecutive rows at a time, which is fast to read.
 const RUN: usize = 8;
-/// With so many times the imbalance that a sample is good for, its prices are wrong.
+/// Above this multiple of sampling noise, treat the sample as misleading.
 const WRONG: f64 = 4.0;
-/// So many runs ahead a sample asks for its rows from memory.
+/// How many runs ahead the rows of a sample are prefetched.
 const AHEAD: usize = 8;
-/// How many rows a pass takes together.
+/// How many rows a pass takes at a time.
 const PART: usize = 64;
 
-/// The rows that were kept, with their scores brought below 1.
+/// The kept rows, with their scores scaled below 1.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// Row numbers among the scores, ascending.
@@ -38,23 +38,24 @@ pub(super) struct Kept {
     pub(super) scale: Scale,
     /// The largest score.
     pub(super) best: f64,
-    /// Scores below this are so far below all the others that they must not set the scale; none, as a rule.
+    /// Scores below this are so far below all the others that they must not set the scale; usually none.
     pub(super) penalty: Option<f64>,
 }
 
-/// Where all other scores are below this share of a negative one, they might be lost beside it on the grid.
+/// If all other scores are below this share of a negative one, the grid might be too coarse for them.
 const PENALTY: f64 = 1.0 / (1u64 << 24) as f64;
 
 /// What a sample says about the prices of the blocks.
 #[derive(Debug)]
 pub(super) struct Estimate {
-    /// Low enough, most probably, that no row below them is needed.
+    /// Most probably so low that no row below them is needed.
     pub(super) floors: Vec<f64>,
-    /// The prices themselves, as good as the sample is; none without a sample.
+    /// The prices of the sample; none without a sample.
     pub(super) prices: Option<Vec<f64>>,
 }
 
-/// Looks at one row of eight, or of sixteen where that still has enough of every block, if there are enough rows.
+/// Estimates from one row in eight, or one in sixteen if that still gives enough units of every block. Without enough
+/// rows, there are no floors.
 pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estimate {
     let wanted: usize = slots.iter().map(|slots| slots.max).sum();
     let group = if wanted / (2 * GROUP) >= PLENTY * slots.len() { 2 * GROUP } else { GROUP };
@@ -71,7 +72,8 @@ pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estim
     Estimate { floors, prices: Some(prices) }
 }
 
-/// Where the quotas take most of the rows, a sample leaves nothing out, but it has first prices; none for few rows.
+/// Starting prices from a sample, for quotas that take most of the rows, so that nothing can be pruned. None if there
+/// are too few rows.
 pub(super) fn first_prices(values: &[f64], slots: &[Slots], per_row: usize) -> Option<Vec<f64>> {
     let (blocks, group) = (slots.len(), 2 * GROUP);
     let (runs, share) = sampled(values.len() / blocks, group);
@@ -103,24 +105,24 @@ fn worth_sampling(rows: usize, slots: &[Slots], per_row: usize, group: usize) ->
     runs * RUN >= COARSEST / GROUP && wanted < 0.6 * (runs * RUN * per_row) as f64
 }
 
-/// First prices for kept rows without an estimate.
+/// Starting prices for kept rows without an estimate.
 pub(super) fn start(kept: &Kept, slots: &[Slots], per_row: usize) -> Vec<f64> {
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
     greedy(&kept.offers, per_row, &targets)
 }
 
-/// What a sample of rows says.
+/// The result of a sample of rows.
 struct Sample {
-    /// Too low ones.
+    /// Prices that are too low on purpose.
     prices: Vec<f64>,
     /// The pairs that reach the prices of a smaller sample.
     offers: Offers,
-    /// Whether the prices fill what they should.
+    /// Whether the prices fill the quotas, up to sampling noise.
     even: bool,
 }
 
-/// Too low prices from one row of each group, and the pairs of these rows as far as they matter, which prices from
-/// a smaller sample decide in turn.
+/// Prices, too low on purpose, from one row of each group, and the pairs of these rows that matter by the prices of a
+/// smaller sample, which is solved first in the same way.
 fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Sample {
     let blocks = slots.len();
     let rows = values.len() / blocks;
@@ -142,8 +144,8 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Samp
         (prices, offers, left)
     };
     let (prices, offers, left) = from(coarse.as_ref().map(|coarse| &coarse.prices[..]));
-    // A smaller sample that came out even and does not here was wrong: pairs are missing. (Equal scores come out even in
-    // no sample of any size.)
+    // If the smaller sample filled its quotas and this one does not, the smaller one pruned pairs that matter. (With
+    // many equal scores, no sample of any size fills its quotas.)
     let wrong = |left: f64| left > WRONG * goal;
     let misled = wrong(left) && coarse.is_some_and(|coarse| coarse.even);
     let again = if misled { Some(from(None)).filter(|again| again.2 < left) } else { None };
@@ -151,14 +153,14 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Samp
     Sample { prices, offers, even: !wrong(left) }
 }
 
-/// The rows that a sample of one row of eight looks at, for tests that mislead it.
+/// The rows in a sample of one row in eight, for tests that mislead it.
 #[cfg(test)]
 pub(crate) fn looked_at(rows: usize) -> Vec<usize> {
     (0..sampled(rows, GROUP).0).flat_map(|index| run(index, GROUP) * RUN..(run(index, GROUP) + 1) * RUN).collect()
 }
 
-/// Which run stands for a group of runs: a fixed scattering, so that no period in the data meets a period of the
-/// sample.
+/// Which run of a group of runs is sampled: a fixed hash decides, so that a period in the data cannot coincide with a
+/// period of the sample.
 fn run(index: usize, group: usize) -> usize {
     index * group + (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) % group
 }
@@ -228,7 +230,7 @@ struct Pass {
 impl Pass {
     fn new(floors: &[f64]) -> Self {
         let blocks = floors.len();
-        // No forbidden pair reaches a finite floor.
+        // A finite floor, so that no forbidden pair reaches it.
         let floors = floors.iter().map(|floor| floor.max(f64::MIN)).cycle().take(EIGHT * blocks).collect();
         Self {
             blocks,
@@ -250,7 +252,7 @@ impl Pass {
         }
     }
 
-    /// Takes the next rows, at most [`PART`] of them, whose first has this number; then come those `ahead`.
+    /// Takes the next rows, at most [`PART`] of them, beginning with number `first`; prefetches the rows in `ahead`.
     fn take(&mut self, first: usize, scores: &[f64], ahead: &[f64]) {
         let whole = scores.len() / self.floors.len() * self.floors.len();
         self.take_eights(first, &scores[..whole], ahead);
@@ -291,8 +293,8 @@ mod tests {
     use super::*;
     use crate::{Arms, Assignment, Oracle, Round, Stream, Ties};
 
-    /// The rows that are looked at first are the best or the worst of all; the answer must be that of the same rows
-    /// in another order, where the sample is fair.
+    /// The sampled rows are the best or the worst of all. The answer must be the same as for these rows in another
+    /// order, for which the sample is fair.
     #[test]
     fn a_sample_that_misleads_is_found_out() {
         let (rows, blocks) = (6_400, 3);

@@ -1,10 +1,10 @@
 //! Exact filling of the quotas by successive shortest paths on a graph of M + 1 nodes: the blocks and "nobody".
 //!
-//! The graph never has a node for a row. An arc from u to v is the cheapest row that can
-//! move from u to v, found on a heap per ordered pair of nodes whose stale entries are dropped when they surface.
-//! Rows with the same scores move together as one class, so exact ties cost no more than other rows.
-//! Rows and slots are always at their best for the current prices; what is not yet right is that some blocks have
-//! more or fewer rows than slots, and each shortest path mends one unit of that (or many, along ties).
+//! The graph never has a node for a row. An arc from u to v is the cheapest row that can move from u to v, found on a
+//! heap per ordered pair of nodes whose stale entries are dropped when they surface. Rows with the same scores move
+//! together as one class, so exact ties cost no more than other rows. Rows and slots are always at their best for the
+//! current prices. Until the end, some blocks have more or fewer rows than slots; each shortest path corrects one unit
+//! of that (or many, along ties).
 //!
 //! Moving a unit from u to v costs `raw + price[v] - price[u] >= 0` at the current prices, where raw is
 //! ```text
@@ -281,8 +281,8 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Fills all slots: afterwards every block has as many rows as open slots. False if more rows are needed for it,
-    /// which cannot be where all rows are in the solver: a row can always leave, and a slot open or close.
+    /// Fills all slots: afterwards every block has as many rows as open slots. False if that needs more rows. This
+    /// cannot happen if all rows are in the solver, since a row can always leave, and a slot can open or close.
     pub(super) fn balance(&mut self) -> bool {
         let mut excess = self.excess();
         while excess.iter().any(|&excess| excess > 0) {
@@ -296,7 +296,7 @@ impl<'a> Flow<'a> {
         true
     }
 
-    /// Lowers the prices by the distances, none by more than `most`, and sets nobody's back to 0.
+    /// Lowers the prices by the distances, none by more than `most`, then shifts all so that nobody's price is 0 again.
     fn lower(&mut self, paths: &Paths, most: i128) {
         for (price, distance) in self.prices.iter_mut().zip(&paths.distance) {
             *price -= distance.map_or(most, |(length, _)| length.min(most));
@@ -305,8 +305,8 @@ impl<'a> Flow<'a> {
         self.prices.iter_mut().for_each(|price| *price -= zero);
     }
 
-    /// Moves units along a shortest path for as long as it costs the same. A unit that finds an arc of the path used
-    /// up by those before it waits at the node it has reached.
+    /// Moves units along a shortest path for as long as it costs the same. If earlier units have used up an arc of the
+    /// path, a unit waits at the node before that arc.
     fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [isize]) {
         let mut hops = Vec::new();
         let mut node = target;

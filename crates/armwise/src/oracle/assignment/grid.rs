@@ -5,7 +5,7 @@
 //! blocks; an f64 has 53, so for M <= 100 the map is exact for every score above 2^-45 of the largest, and smaller
 //! ones are cut to the grid, at 2^-98 of the largest or finer.
 //!
-//! Three things that must never be traded against each other live in one number:
+//! One number holds three goals in strict order of priority:
 //! ```text
 //! value of a selection = bonus * (mandatory units filled) + unit * (sum of scores on the grid) - (number of arms)
 //! ```
@@ -16,7 +16,7 @@
 /// The value of a pair that may not be chosen; below anything a sum can reach.
 pub(super) const FORBIDDEN: i128 = i128::MIN;
 
-/// Path lengths and prices stay below a small multiple of the bonus, which is 2^this.
+/// The bonus is 2 to this power; path lengths and prices stay below a small multiple of it.
 const BONUS_BITS: u32 = 118;
 
 /// The map between scores below 1 and integer values.
@@ -57,7 +57,7 @@ impl Grid {
     }
 }
 
-/// The power of two that brings scores below 1, by its exponent.
+/// The exponent of the power of two that scales scores below 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale(i32);
 

@@ -1,4 +1,4 @@
-//! Why quotas cannot be met, in numbers that can be recounted: a Hall set.
+//! Why quotas cannot be met, in numbers that a user can check: a Hall set.
 //!
 //! The set is read off the best filling there is. Start from the blocks that are short and
 //! add every block that could give up a row to one of them; no row outside can then help, so the rows eligible for
@@ -39,7 +39,7 @@ pub(super) fn explain(scores: &Scores<'_>, per_row: usize, needs: &[usize], chos
     Infeasible::TooFewRows { blocks: set, needed, rows, places }
 }
 
-/// How many rows are eligible for any of these blocks, and how many places of theirs the rows can fill.
+/// How many rows are eligible for any of these blocks, and how many of the blocks' places these rows can fill.
 fn capacity(scores: &Scores<'_>, per_row: usize, blocks: &[usize]) -> (usize, usize) {
     let (mut rows, mut places) = (0, 0);
     for row in scores.values().chunks_exact(scores.blocks()) {

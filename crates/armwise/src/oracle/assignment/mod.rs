@@ -1,10 +1,10 @@
 //! Customers and promotions: a quota for each promotion, a limit for each customer.
 //!
-//! Everything follows from prices, one per promotion. At given prices every customer takes
-//! what is best for it; at the right prices this fills the quotas, and then no other super arm is better. The files
-//! are the steps: [`filter`] leaves out pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`]
-//! mends the rest exactly on an integer [`grid`], [`solve`] proves it, [`ties`] picks one optimum among equals, and
-//! [`hall`] explains quotas that cannot be met. Where a customer may be in all promotions, [`separate`] does it all.
+//! Everything follows from prices, one per promotion. At given prices every customer takes what is best for it; at the
+//! right prices this fills the quotas, and then no other super arm is better. The files are the steps: [`filter`]
+//! prunes pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`] corrects the rest exactly on an
+//! integer [`grid`], [`solve`] proves the result, [`ties`] picks one optimum among equals, and [`hall`] explains quotas
+//! that cannot be met. If a customer may be in all promotions, [`separate`] alone suffices.
 
 mod choice;
 mod filter;
@@ -30,7 +30,7 @@ use grid::Grid;
 use quota::Slots;
 use serde::{Deserialize, Serialize};
 
-/// So many customers for each promotion, and at most `per_row` promotions for each customer: the paper's sending
+/// A quota of customers for each promotion, and at most `per_row` promotions for each customer: the paper's sending
 /// problem, solved exactly.
 ///
 /// # Formula
@@ -42,14 +42,14 @@ use serde::{Deserialize, Serialize};
 /// the sum. A pair with score -infinity is never chosen. `per_row = M` is the paper's independent reading.
 ///
 /// # Ties
-/// Of all super arms with the largest sum, those with the fewest arms; of these, the one that has the first arm, in
-/// tie order, in which they differ. Row order never matters, and one promotion gives what [`TopK`](super::TopK)
-/// gives.
+/// Among super arms with the largest sum, those with the fewest arms win. Among these, take the first arm in tie order
+/// that not all of them have: the super arm that has it wins. Row order never matters, and with one promotion the
+/// answer is that of [`TopK`](super::TopK).
 ///
 /// # Prices
 /// One per promotion: by how much the objective would change with one more unit of its quota, which is the least of
-/// all optimal dual prices. For an exact quota that is one more that must be filled (so it may be negative, and a
-/// quota that cannot be raised has no price); for a range, one more that may be.
+/// all optimal dual prices. For an exact quota, the additional unit must be filled (so the price may be negative, and a
+/// quota that cannot be raised has none); for a range, it may be filled.
 ///
 /// # Exactness
 /// Sums are compared on an integer grid, at 2^-98 of the largest score or finer for up to 100 promotions, so scores
@@ -62,8 +62,8 @@ use serde::{Deserialize, Serialize};
 /// selection says what is missing.
 ///
 /// # Budget
-/// With `cost` and `budget`, what is chosen may cost so much in all. The answer is then optimal where the budget comes
-/// out even, and says otherwise how far from the best it may be (see `within_budget.rs`).
+/// With `cost` and `budget`, the chosen arms together may cost at most the budget. The answer is then optimal if it
+/// uses the budget up exactly; otherwise it says how far from the best it may be (see `within_budget.rs`).
 ///
 /// # Reference
 /// Section VII-A2: "Sending promotions".
@@ -111,7 +111,7 @@ struct Filling {
     worth: Vec<(bool, f64)>,
     /// The largest score.
     best: f64,
-    /// Scores below this must not set the scale; none, as a rule.
+    /// Scores below this must not set the scale; usually none.
     penalty: Option<f64>,
 }
 
@@ -122,14 +122,14 @@ impl Assignment {
         Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error, cost: None, budget: None }
     }
 
-    /// The same with a budget: the values of a column, added over the chosen arms, may come to this much.
+    /// The same with a budget: the values of a column, summed over the chosen arms, must not exceed it.
     #[must_use]
     pub fn within(self, cost: &str, budget: f64) -> Self {
         Self { cost: Some(cost.to_owned()), budget: Some(budget), ..self }
     }
 
-    /// The best filling. Penalties (-1e30 for "please do not") would set the scale and drown the other scores, so
-    /// it is tried without them first; that is the optimum if it fills as many mandatory units and no super arm with
+    /// The best filling. Penalties (-1e30 for "please do not") would set the scale and make the other scores vanish, so
+    /// it is tried without them first. The result is optimal if it fills as many mandatory units and no super arm with
     /// a penalty can be worth as much.
     fn fill(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
         if self.per_row >= scores.blocks() {
@@ -168,7 +168,7 @@ impl Assignment {
             };
             let mut solution = solve::solve(&kept, &slots, per_row, &grid, first);
             let prices = &solution.flow.prices;
-            // Pairs left out have values below the floors, so prices at or above them keep them out.
+            // Pruned pairs have values below the floors, so at prices at or above the floors they are not chosen.
             let low = |block: usize| {
                 let floor = kept.scale.down(floors[block]);
                 floor > f64::NEG_INFINITY && (!solution.reached[block] || prices[block] < grid.price(floor))
@@ -184,7 +184,7 @@ impl Assignment {
                         (true, false) => f64::NEG_INFINITY,
                     })
                     .collect();
-                // Prices of quotas that could not be filled are no start.
+                // Prices of quotas that could not be filled are no use as a start.
                 let filled = (0..blocks).all(|block| solution.reached[block] && prices[block] > -grid.bonus / 2);
                 start = if filled { Some(found) } else { filter::first_prices(scores.values(), &slots, per_row) };
                 continue;
@@ -209,7 +209,7 @@ impl Assignment {
     }
 }
 
-/// A little below a price, but by more than the grid or an f64 could round away.
+/// Slightly below a price, by more than rounding on the grid or in f64 could undo.
 fn below(price: f64) -> f64 {
     const STEP: f64 = 1.0 / (1u64 << 40) as f64;
     price - STEP * (1.0 + price.abs())
@@ -223,7 +223,7 @@ impl Filling {
         chosen.iter().zip(&self.slots).map(|(&chosen, slots)| slots.min.min(chosen)).sum()
     }
 
-    /// What each block lacks of its minimum.
+    /// How far each block is below its minimum.
     fn missing(&self, quotas: &BlockQuotas) -> Vec<Missing> {
         let mut chosen = vec![0; self.slots.len()];
         self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
@@ -232,9 +232,9 @@ impl Filling {
         short.map(missing).collect()
     }
 
-    /// The prices of filled quotas, lower by more than rounding could be wrong. More rows only raise them, so a score
-    /// below is out for good. A quota that cannot be raised has no floor; nor has a range whose minimum alone is filled
-    /// at a price of 0, since it may have had to take what is worth less than nothing.
+    /// The floors: the prices of filled quotas, lowered by more than the rounding error. More rows only raise the
+    /// prices, so an arm that scores below a floor never matters. A quota that cannot be raised has no floor. Nor has a
+    /// range of which only the minimum is filled, at a price of 0, since that may have taken arms with negative scores.
     fn floors(&self) -> Vec<f64> {
         let mut chosen = vec![0; self.slots.len()];
         self.arms.iter().for_each(|arm| chosen[arm.block] += 1);

@@ -1,4 +1,4 @@
-//! Prices at which rows, left to choose for themselves, nearly fill the quotas.
+//! Prices at which the quotas are nearly filled if every row takes its best blocks.
 //!
 //! Demand is a step function of the prices, so its slope is counted from the rows whose
 //! cheapest move costs less than a bandwidth, and the bandwidth follows the imbalance. Nothing here needs to be
@@ -12,8 +12,8 @@ use super::quota::Slots;
 const EVALUATIONS: usize = 40;
 /// Steps in a row without improvement before giving up, as with many exact ties.
 const PATIENCE: usize = 3;
-/// Rows whose cheapest move loses more than so many times the largest step of a price are not looked at for a while;
-/// the step itself needs 2, the rest is for the steps after it, which are smaller.
+/// Rows whose cheapest move loses more than this multiple of the largest price step are skipped for a while. The step
+/// itself needs 2; the rest is for the steps after it, which are smaller.
 const REACH: f64 = 3.0;
 
 /// How many units a block should get, in units of a sample.
@@ -34,8 +34,7 @@ impl Target {
         Self { min: slots.min as f64 * share, max: slots.max as f64 * share }
     }
 
-    /// The same, raised by three standard errors and two units, so that
-    /// prices come out too low rather than too high.
+    /// The same, raised by three standard errors and two units, so that prices come out too low rather than too high.
     pub(super) fn raised(slots: &Slots, share: f64) -> Self {
         let raise = |count: usize| {
             let mean = count as f64 * share;
@@ -49,12 +48,12 @@ impl Target {
         self.max
     }
 
-    /// Half the standard error of a sample's demand: what prices from it are good for.
+    /// Half the standard error of a sample's demand: its prices cannot be more accurate than that.
     pub(super) fn noise(&self) -> f64 {
         0.5 + 0.5 * self.max.sqrt()
     }
 
-    /// How much too much a demand is at a price; negative for too little.
+    /// By how much a demand exceeds the target at a price; negative if it falls short.
     fn excess(&self, demand: f64, price: f64) -> f64 {
         if demand > self.max || (price > 0.0 && demand >= self.min) {
             demand - self.max
@@ -66,7 +65,7 @@ impl Target {
     }
 }
 
-/// First prices: the worst score that each block still gets when all pairs are served in order of score.
+/// Starting prices: the worst score that each block still gets if all pairs are served in order of score.
 #[expect(clippy::cast_sign_loss, reason = "targets are not negative")]
 pub(super) fn greedy(offers: &Offers, per_row: usize, targets: &[Target]) -> Vec<f64> {
     let pairs = offers.rows().zip(0u32..).flat_map(|(row, number)| row.pairs().map(move |pair| (number, pair)));
@@ -75,7 +74,7 @@ pub(super) fn greedy(offers: &Offers, per_row: usize, targets: &[Target]) -> Vec
     let mut count = vec![0.0; targets.len()];
     let lowest = offers.scores().iter().copied().reduce(f64::min).unwrap_or(0.0);
     let mut prices: Vec<f64> = targets.iter().map(|target| if target.min > 0.0 { lowest } else { 0.0 }).collect();
-    // Most pairs come after the targets are reached, so they are put in order part by part.
+    // The targets are usually reached early, so pairs are sorted one part at a time.
     let mut part = 4 * targets.iter().map(|target| target.max as usize + 1).sum::<usize>();
     let mut rest = &mut pairs[..];
     while !rest.is_empty() && count.iter().zip(targets).any(|(count, target)| *count < target.max) {
@@ -139,13 +138,13 @@ pub(super) fn newton(offers: &Offers, per_row: usize, targets: &[Target], goal: 
     least
 }
 
-/// Rows that choose, and those among them that may change their minds soon.
+/// All rows, and those among them whose choice may change soon.
 struct Rows<'a> {
     offers: &'a Offers,
     per_row: usize,
-    /// The rows that are looked at; empty for all.
+    /// The rows whose choice may change; empty means all rows.
     near: Vec<u32>,
-    /// The cheapest moves of the rows that were looked at last.
+    /// The cheapest moves of the rows that were evaluated last.
     moves: Vec<Move>,
     /// What the other rows take, for as long as no price is further than `reach / 2` from `base`: a change trades one
     /// pair for another, so its loss moves by no more than two prices do.
@@ -189,7 +188,8 @@ impl<'a> Rows<'a> {
         demand
     }
 
-    /// After a look at all rows: from now on only those whose cheapest move loses at most `reach`, if they are few.
+    /// After an evaluation of all rows: limits the next ones to rows whose cheapest move loses at most `reach`, if they
+    /// are few.
     fn settle(&mut self, prices: &[f64], demand: &[f64], reach: f64) {
         let Self { offers, per_row, near, moves, settled, base, buffer, .. } = self;
         if self.reach > 0.0 || moves.iter().filter(|step| step.loss <= reach).count() > moves.len() / 2 {
@@ -259,6 +259,6 @@ fn newton_step(moves: &[Move], width: f64, excess: &[f64]) -> Vec<f64> {
         }
         size = next;
     }
-    // The counts are a fair picture of the slope for about the bandwidth.
+    // The counts describe the slope only within about the bandwidth.
     solution.iter().map(|step| (step * width).clamp(-2.0 * width, 2.0 * width)).collect()
 }

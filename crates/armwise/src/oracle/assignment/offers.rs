@@ -1,8 +1,7 @@
-//! Rows with the pairs of theirs that can matter: those whose score reaches the floor of the block.
+//! The pairs of each row that can matter: those whose score reaches the floor of the block.
 //!
-//! A row is a short list, not M numbers. At prices at or above the floors a pair below its
-//! floor is as good as forbidden, so everything after the scan costs by the pairs that are left, and forbidden
-//! pairs cost nothing.
+//! A row is a short list, not M numbers. At prices at or above the floors, a pair below its floor is never taken. So
+//! after the first pass, the work depends only on the number of kept pairs, and forbidden pairs cost nothing.
 
 /// Lists of pairs, row after row.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! How many customers each promotion gets, as data.
 //!
-//! A plain number means exactly that many, a table gives a range, and one quota may stand for
-//! all promotions, so the common cases are as short in TOML as in words.
+//! A plain number means exactly that many, a table gives a range, and one quota can apply to all promotions, so the
+//! common cases are short in TOML.
 
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -22,10 +22,10 @@ pub enum Quota {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaRange {
-    /// At least so many; 0 if left out.
+    /// The minimum; 0 if left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub min: usize,
-    /// At most so many; no limit if left out.
+    /// The maximum; no limit if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
 }
@@ -49,7 +49,7 @@ impl Quota {
         }
     }
 
-    /// How many rows it takes where enough are worth it: its maximum, or its minimum where that is all there is.
+    /// How many rows it takes if enough have positive scores: its maximum, or its minimum if it has no maximum.
     pub(super) fn least_filled(self) -> usize {
         match self.bounds() {
             (min, usize::MAX) => min,
@@ -95,7 +95,7 @@ impl From<Quota> for BlockQuotas {
 /// The slots of one block: the first `min` must be filled, the others up to `max` may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slots {
-    /// At most one more than the number of rows, which changes nothing and keeps sums in range; so is `max`.
+    /// Capped, like `max`, at one more than the number of rows: that changes no answer and keeps sums in range.
     pub(super) min: usize,
     pub(super) max: usize,
     /// The quota is a single number, so that one more unit of it raises both bounds.

@@ -1,4 +1,4 @@
-//! Promotions that do not compete: where a customer may be in all of them, each takes its own best customers.
+//! Promotions that do not compete: if a customer may be in all of them, each takes its own best customers.
 //!
 //! No prices and no grid are needed, so scores are compared as they are. One pass over the
 //! scores with a buffer for each block, as in [`TopK`](crate::TopK); one place more than the quota is kept, since the
@@ -56,7 +56,8 @@ pub(super) fn fill(scores: &Scores<'_>, slots: Vec<Slots>) -> Result<Filling, Er
     let mut columns: Vec<Column> = slots.iter().map(|slots| Column::new(slots, rows)).collect();
     let mut bars = vec![f64::NEG_INFINITY; blocks];
     for (row, values) in scores.values().chunks_exact(blocks).enumerate() {
-        // Not below for a NaN, which therefore goes on to its error. No early exit, so that it becomes vectors.
+        // `!(score < bar)` keeps a NaN, so that it becomes an error later. No early exit, so that the compiler can use
+        // vector instructions.
         let above = values.iter().zip(&bars).fold(0, |above, (score, bar)| above | u8::from(!(score < bar)));
         if above == 0 {
             continue;

@@ -1,9 +1,9 @@
 //! The exact optimum on the kept rows, with prices that prove it.
 //!
-//! Most rows are far from changing their minds, so the shortest-path solver sees only those
-//! near a tie. At the end every other row is checked against the final prices; the rows that would rather move, or
-//! might be tied, join the solver and it continues. So the check is the certificate: where it passes, every row
-//! and every slot is at its best for one vector of prices, which is to say that primal equals dual.
+//! Most rows are far from changing their choice, so the shortest-path solver gets only those near a tie. At the end
+//! every other row is checked against the final prices; rows that would gain by a move, or might be tied, join the
+//! solver and it continues. So the check is the certificate: if it passes, every row and every slot is at its best for
+//! one vector of prices, that is, primal equals dual.
 
 use super::choice::{choose, slack};
 use super::filter::Kept;
@@ -71,7 +71,7 @@ impl Solution<'_> {
     }
 }
 
-/// An integer that is the smaller the larger the score is, in the order of `total_cmp`.
+/// An integer that is smaller for larger scores, in the order of `total_cmp`.
 fn descending(score: f64) -> u64 {
     let bits = score.to_bits();
     if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits }
@@ -87,11 +87,11 @@ pub(super) fn solve<'a>(
     mut start: Vec<f64>,
 ) -> Solution<'a> {
     let blocks = slots.len();
-    // Below this every row would take the block: a start for minima that there are not enough rows for.
+    // At -4 every row would take the block: a start for minima that the rows cannot fill.
     let within = |price: f64| if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 };
     start = start.into_iter().map(within).collect();
     let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
-    // Where one more evaluation of all rows costs about as much as mending what is left by paths.
+    // At this imbalance, one more evaluation of all rows costs about as much as correcting the rest by paths.
     let goal = kept.rows.len() as f64 / (300 + 20 * blocks) as f64 + 0.5 * blocks as f64;
     let imbalance = newton(&kept.offers, per_row, &targets, goal, &mut start);
     start = start.into_iter().map(within).collect();
@@ -143,7 +143,7 @@ pub(super) fn solve<'a>(
     }
 }
 
-/// The loss that so many others are below; infinite if there are not so many.
+/// The loss that `count` others are below; infinite if there are too few.
 fn smallest(losses: &[f64], count: usize) -> f64 {
     if count >= losses.len() {
         return f64::INFINITY;
@@ -182,7 +182,7 @@ impl Solver<'_> {
             let mut class = classes.len();
             if self.per_row == 1 {
                 let found = *known.entry(hash(offers.row(row))).or_insert(class);
-                // Another row with the same hash but other offers is a class of its own.
+                // A row with the same hash but other offers makes a separate class.
                 if found < class && offers.row(classes[found].0) == offers.row(row) {
                     class = found;
                 }
@@ -216,9 +216,9 @@ impl Solver<'_> {
         self.add(solution, best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX));
     }
 
-    /// What each row outside the flow would lose at least by its cheapest change, given what it would at the prices
-    /// before; infinite for rows inside. A change trades one pair for another, so its loss moves by no more than two
-    /// prices do, and most rows need not be looked at again.
+    /// A lower bound of what each row outside the flow loses by its cheapest change, updated from the bound at the
+    /// prices before; infinite for rows inside. A change trades one pair for another, so its loss changes by no more
+    /// than two prices do, and most rows need not be evaluated again.
     fn losses(&self, solution: &Solution<'_>, before: &[f64], prices: &[f64], losses: &mut [f64]) {
         let moved = before.iter().zip(prices).fold(0.0, |moved: f64, (before, now)| moved.max((now - before).abs()));
         let moved = 2.0 * (moved + tolerance(prices));

@@ -1,12 +1,12 @@
 //! The one optimum among equals.
 //!
-//! Of two super arms with the same value, the better one is that which has the first arm, in
-//! the tie order of [`Scores`], that only one of them has. This is a total order on super arms that knows nothing
-//! of rows or of the solver, so the answer is unique; for one block it is the tie rule of top-k.
+//! Compare two super arms with the same value by the first arm, in the tie order of [`Scores`], that only one of them
+//! has: the one that has it is better. This total order on super arms does not depend on the order of the rows or on
+//! the solver, so the answer is unique; for one block it is the tie rule of top-k.
 //!
-//! At optimal prices the optimal super arms are exactly those in which every row and every slot is at its best, so
-//! only rows with several best choices are looked at. Their arms are visited in tie order: an arm stays, or comes
-//! in by an exchange along rows that are still free, or is out for good.
+//! At optimal prices the optimal super arms are exactly those in which every row and every slot is at its best, so only
+//! rows with several best choices matter here. Their arms are visited in tie order: an arm stays, or comes in by an
+//! exchange along rows that are still free, or is excluded.
 
 use super::filter::Kept;
 use super::offers::Offers;
@@ -17,7 +17,7 @@ use crate::oracle::{Pick, Scores};
 /// What is known of an arm of a row with a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arm {
-    /// No other optimum has it differently.
+    /// Decided: in all remaining optima it is as it is now.
     Settled,
     /// It may still come in or leave.
     Free,

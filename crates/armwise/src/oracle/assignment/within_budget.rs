@@ -1,8 +1,8 @@
 //! Quotas and a budget together: an assignment in which cost has a price.
 //!
 //! At price p every arm is worth score - p * cost, the assignment is exact at that, and p is raised until the arms fit
-//! the budget. That is optimal where the budget comes out even; otherwise the bound `value at p + p * budget` says how
-//! far from the best it may be, and the selection carries it.
+//! the budget. That is optimal if the budget is used up exactly; otherwise the bound `value at p + p * budget` says how
+//! far from the best it may be, and the selection carries this bound.
 
 use super::Assignment;
 use crate::{
@@ -11,9 +11,9 @@ use crate::{
     oracle::{Pick, Price, Quality, Scores, Selection, columns::Values},
 };
 
-/// Steps of bisection: the price is known to 1e-12 of its size then.
+/// Steps of bisection; they determine the price to a relative error of 1e-12.
 const STEPS: usize = 100;
-/// So often the price is raised fourfold before the quotas count as too expensive.
+/// How often the price is multiplied by four before the quotas count as too expensive.
 const RAISES: usize = 60;
 
 pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>, cost: &str, budget: f64) -> Result<Selection, Error> {

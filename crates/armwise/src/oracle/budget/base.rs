@@ -1,8 +1,8 @@
 //! Super arms straight from the prices: the choice they make, and the greedy one that fits.
 //!
-//! Arms worth just their price may be very many, where arms come in clusters, and then the
-//! prices alone do not say how many of them to take. As many as there are places are taken, next to each other in the
-//! order of costs, such that they come closest to what is left of the budget.
+//! If arms come in clusters, very many may be worth exactly their price, and then the prices alone do not say how many
+//! of them to take. As many are taken as there are places, neighbours in the order of costs, such that together they
+//! come closest to the rest of the budget.
 
 use super::items::Grids;
 use super::prices::Prices;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// How many arms worth less than their price the greedy answer tries.
 const TRIED: usize = 256;
 
-/// Fewer arms worth just their price are left to the search.
+/// If at most this many arms are worth exactly their price, the search decides about them.
 const FEW: usize = 16;
 
 /// A choice to start from; it need not fit.
@@ -38,8 +38,8 @@ impl Base {
             }
         }
         let slack = slack(problem, prices, grids, &chosen);
-        // What is undecided costs about its score, so each loss is exact to some 3e-16 of the largest score, and
-        // hundreds of them add up.
+        // The price of an undecided arm is close to its score, so each loss is exact to about 3e-16 of the largest
+        // score, and hundreds of losses are summed.
         let mut base = Self { chosen, slack, loss: 0.0, rounding: 2e-13 * problem.largest_score };
         if problem.per_row.is_none() && problem.limits.len() == 1 {
             base.level(problem, values, grids, scores);
@@ -47,7 +47,7 @@ impl Base {
         base
     }
 
-    /// Decides how many of the arms worth just their price to take.
+    /// Decides how many of the arms worth exactly their price to take.
     fn level(&mut self, problem: &Problem, values: &[f64], grids: &Grids, scores: &Scores<'_>) {
         let mut even: Vec<usize> = (0..values.len()).filter(|&at| values[at].abs() <= self.rounding).collect();
         if even.len() <= FEW {
@@ -93,8 +93,8 @@ impl Base {
         (0..self.chosen.len()).filter(|&at| self.chosen[at]).collect()
     }
 
-    /// A super arm that fits: this one, or as much of it as fits, and then whatever else fits, by falling worth beyond
-    /// price. With how far it is below the bound.
+    /// A super arm that fits: as much of this choice as fits, then any other arms that fit, by falling value beyond
+    /// their price. Also returns how far it is below the bound.
     pub(super) fn greedy(
         &self,
         problem: &Problem,
@@ -145,8 +145,8 @@ impl Base {
         (chosen, (loss + self.slack.unused(&left, places)).max(0.0))
     }
 
-    /// The arms left out that are worth most: some hundreds, and all that are worth just their price where the
-    /// search does not level them.
+    /// The best arms that were not chosen: some hundreds, and all that are worth exactly their price unless `level` has
+    /// decided about them.
     fn others(&self, problem: &Problem, values: &[f64]) -> Vec<usize> {
         let mut reach = problem.largest_score * (4 * TRIED) as f64 / values.len() as f64;
         loop {
@@ -185,7 +185,7 @@ fn slack(problem: &Problem, prices: &Prices, grids: &Grids, chosen: &[bool]) -> 
     }
 }
 
-/// A number of arms that may be added and subtracted; more than any round has stays more.
+/// A number of arms as an integer that can be added and subtracted; huge numbers are capped, still above any round's.
 pub(super) fn count(n: usize) -> i64 {
     i64::try_from(n).map_or(i64::MAX / 2, |n| n.min(i64::MAX / 2))
 }

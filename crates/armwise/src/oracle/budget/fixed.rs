@@ -1,7 +1,7 @@
 //! Sums that do not depend on the order of their terms.
 //!
-//! Values become whole units of 2^-80 of the largest one. A value of 53 bits down to 2^-27 of
-//! the largest is exact; smaller ones are cut, once and always alike.
+//! Values become whole units of 2^-80 of the largest one. Values down to 2^-27 of the largest are exact; smaller ones
+//! are truncated, always in the same way.
 
 /// Whole units of a power of two.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ impl Grid {
         (value * self.factors[0] * self.factors[1]) as i128
     }
 
-    /// What a unit costs where a whole costs `price`.
+    /// The price of a unit, given the price of 1.
     pub(super) fn per_unit(&self, price: f64) -> f64 {
         price / self.factors[0] / self.factors[1]
     }

@@ -1,8 +1,8 @@
-//! What the prices leave undecided: rows with another choice that loses little against the best one.
+//! What the prices leave undecided: rows with another choice that is only little worse than the best one.
 //!
-//! A super arm is the priced choice with some rows flipped, and what it is short of the bound
-//! is the sum of the flips' losses plus price times unused limit. All that is needed is the flips of small loss; and
-//! of equal rows, only as many as can be flipped within the gap.
+//! A super arm is the choice at the prices with some rows flipped. Its distance to the bound is the sum of the flips'
+//! losses plus price times unused limit. So only flips with a small loss are needed, and of equal rows only as many as
+//! can be flipped within the gap.
 
 use super::fixed::Grid;
 use super::problem::{Problem, tie, tie_keys};
@@ -44,17 +44,17 @@ pub(super) struct Grids {
     pub(super) cost: Grid,
 }
 
-/// At most so many undecided rows, and choices of a row, are searched.
+/// The largest number of undecided rows, and of choices of a row, that are searched.
 const MOST: usize = 1_000;
 const CHOICES: usize = 256;
 
-/// Of equal rows at most so many are searched.
+/// The largest number of equal rows that are searched.
 pub(super) const COPIES: usize = 64;
 
 /// An undecided row: the loss of its second best choice, and its arms.
 pub(super) type Near = (f64, Range<usize>);
 
-/// What is known of the arms.
+/// The problem with its prices and the present choice.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     pub(super) problem: &'a Problem,
@@ -106,9 +106,9 @@ impl View<'_> {
         (items, within)
     }
 
-    /// Leaves out the copies of equal rows that no search within the gap can flip: each flip loses, and of equal arms
-    /// the tie rule adds the first and drops the last. Where more would be left than are searched, `within` says up
-    /// to which loss the others are not needed.
+    /// Leaves out copies of equal rows that no search within the gap can flip: each flip loses, and among equal arms
+    /// the tie rule adds the first and drops the last. If more copies remain than are searched, `within` is lowered to
+    /// the loss up to which the rest is not needed.
     fn without_spare_copies(&self, mut rows: Vec<Near>, within: &mut f64, free_copies: usize) -> Vec<Near> {
         self.sort_alike(&mut rows);
         let mut kept = Vec::new();
@@ -148,7 +148,7 @@ impl View<'_> {
         row.clone().map(of_arm).fold(0.0, f64::max).min(self.problem.k.unwrap_or(usize::MAX) as f64)
     }
 
-    /// Sorts rows such that equal ones stand together, by the tie rule.
+    /// Sorts rows so that equal ones are next to each other, in the order of the tie rule.
     pub(super) fn sort_alike(&self, rows: &mut [Near]) {
         rows.sort_unstable_by(|a, b| self.alike(&a.1, &b.1).then_with(|| self.tie(&a.1, &b.1)));
     }
@@ -207,13 +207,13 @@ impl View<'_> {
         ((!flips.is_empty()).then_some(Item { flips }), complete)
     }
 
-    /// All choices in a row that are worth `least`, and whether that are really all: there may be too many.
+    /// The choices in a row that are worth at least `least`, and whether the list is complete: there may be too many.
     fn choices(&self, row: Range<usize>, least: f64) -> (Vec<Vec<usize>>, bool) {
         let per_row = self.problem.per_row();
         let mut by_value: Vec<usize> = row.collect();
         by_value.sort_by(|&a, &b| self.values[b].total_cmp(&self.values[a]));
         let value = |place: usize| self.values[by_value[place]];
-        // Sums of what is worth anything, so that the most that can still be had is one difference.
+        // Running sums of the positive values, so that the most that later arms can add is one difference.
         let positive = |at: &usize| self.values[*at].max(0.0);
         let sums: Vec<f64> = std::iter::once(0.0)
             .chain(by_value.iter().scan(0.0, |sum, at| {

@@ -1,7 +1,7 @@
 //! Budgets as data: a number, or `"none"` where there is no limit.
 //!
-//! Infinity means no limit in Rust, but JSON has no infinity and TOML no null, so it is written
-//! as `"none"` in both. Read are also `null`, where a format has it, and TOML's `inf`.
+//! Infinity means no limit in Rust, but JSON has no infinity and TOML no null, so it is written as `"none"` in both.
+//! `null` (in formats that have it) and TOML's `inf` are accepted too.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,8 +1,8 @@
-//! Equal rows in large numbers that lose nothing by being flipped.
+//! Lines: many equal rows that lose nothing by being flipped.
 //!
-//! Where arms come in clusters, the prices leave one or two clusters undecided as a whole, and
-//! how many of their rows to flip follows from what the other flips leave of the budget and of the places: one or two
-//! whole numbers, found by division. So the search never counts through a cluster.
+//! If arms come in clusters, the prices leave one or two whole clusters undecided. How many of their rows to flip
+//! follows from what the other flips leave of the budget and of the places: one or two integers, found by division. So
+//! the search never tries the rows of a cluster one by one.
 
 use super::base::count;
 use super::items::{Flip, Item, Near, View};
@@ -20,9 +20,9 @@ struct Rope {
     score: i128,
     used: i128,
     count: i64,
-    /// Sums of tie keys of the first so many flips.
+    /// `keys[n]` is the sum of the tie keys of the first n flips.
     keys: Vec<[i128; 2]>,
-    /// What the next best other flip of these rows loses.
+    /// The loss of the next best other flip of these rows.
     other: f64,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Step {
     pub(super) keys: [i128; 2],
 }
 
-/// So few equal rows need no line.
+/// Up to this many equal rows need no line.
 const FEW: usize = 8;
 
 /// How many places may stay empty, and how many lines are tried at first.
@@ -96,7 +96,7 @@ impl Lines {
                 let tried = Self(pair.iter().map(|&at| lines[at].clone()).collect());
                 let found =
                     tried.finish(slack.left[0], slack.places_left(), slack).map_or(f64::INFINITY, |found| found.1);
-                // A second line is worth the trouble even where the start does not need it.
+                // A second line helps the search even if the start does not need it.
                 if found < short || (found <= short && tried.0.len() > best.0.len()) {
                     (best, short) = (tried, found);
                 }
@@ -115,7 +115,7 @@ impl Lines {
         self.0.is_empty()
     }
 
-    /// Up to which gap [`finish`](Self::finish) misses nothing.
+    /// The gap up to which [`finish`](Self::finish) misses nothing.
     pub(super) fn complete_to(&self, slack: &Slack) -> f64 {
         let empty = match (self.0.len(), slack.places) {
             (2, Some((_, price))) => (EMPTY as f64 * price).next_down(),
@@ -124,7 +124,7 @@ impl Lines {
         self.ropes().map(|rope| rope.other.next_down()).fold(empty, f64::min)
     }
 
-    /// The times that use best what is left of the budget and the places, and how far that is below the bound.
+    /// The times that best use the rest of the budget and the places, and how far the result is below the bound.
     pub(super) fn finish(&self, left: i128, places: i64, slack: &Slack) -> Option<(Times, f64)> {
         let short = |times: Times| {
             let loss: f64 = self.0.iter().zip(times).map(|(line, times)| line.loss(times)).sum();

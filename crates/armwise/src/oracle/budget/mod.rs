@@ -1,8 +1,8 @@
 //! A cost per arm, and budgets that the chosen arms must not exceed.
 //!
-//! [`prices`] first, improved by [`newton`] steps where there are several, then a [`search`] over
-//! the few arms that they leave undecided. The prices bound what any super arm can reach, so the search knows when it
-//! is done and, where it must stop early, how much is missing at most. Many equal arms are counted along [`lines`].
+//! First come [`prices`], improved by [`newton`] steps if there are several budgets, then a [`search`] over the few
+//! arms that they leave undecided. The prices bound what any super arm can reach, so the search knows when it is done
+//! and, if it must stop early, how far from the best it may be. Many equal arms are counted along [`lines`].
 
 mod base;
 mod fixed;
@@ -37,8 +37,8 @@ use serde::{Deserialize, Serialize};
 /// sums are taken in whole units of 2^-80 of the largest score or cost.
 ///
 /// # Prices
-/// One per budget and one for `k`: what no super arm of the arms that fit alone gains more than, per unit, from a larger
-/// limit, up to what whole arms leave open between the best sum and the bound below.
+/// One per budget and one for `k`: an upper bound of the gain per unit from a larger limit, for super arms of arms that
+/// fit alone. It is exact up to the distance between the best sum of whole arms and the bound below.
 ///
 /// # Ties
 /// Between optimal super arms with equal sums of scores the smaller use of budgets wins, then the smaller sum of tie
@@ -77,10 +77,10 @@ pub struct Budget {
     /// A budget for each block; infinity, written `"none"`, means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "limits")]
     pub budgets: Option<Vec<f64>>,
-    /// At most so many arms.
+    /// The largest number of arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
-    /// At most so many arms of one row (promotions of one customer).
+    /// The largest number of arms of one row (promotions of one customer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_row: Option<usize>,
 }

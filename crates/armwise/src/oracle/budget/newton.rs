@@ -1,9 +1,9 @@
 //! Newton steps on the prices of several budgets.
 //!
-//! The bound is a convex function of the prices whose slope is what the priced choice leaves of
-//! the limits. It has no curvature, but from afar it looks smooth: a row whose second best choice is within h of the
-//! best turns over somewhere within h, which bends the bound by d d' / 2h, where d is what the turn changes. A step is
-//! taken only if it lowers the bound.
+//! The bound is a convex function of the prices; its slope is what the choice at these prices leaves of the limits. It
+//! is piecewise linear, but on a larger scale it looks smooth: a row whose second best choice is within h of the best
+//! changes its choice somewhere within h, which adds d d' / 2h to the curvature, where d is the change of use. A step
+//! is taken only if it lowers the bound.
 
 use super::prices::Prices;
 use super::problem::Problem;
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// More limits than this are only priced in turn: a step solves a dense system.
 const LIMITS: usize = 200;
-/// At most so many steps; and how many undecided rows per limit the last ones look at.
+/// The largest number of steps, and how many undecided rows per limit the last steps use.
 const STEPS: usize = 30;
 const ROWS: usize = 20;
 
@@ -22,7 +22,7 @@ struct Turn {
     enter: Option<usize>,
 }
 
-/// What some prices do.
+/// The choice at some prices.
 struct Look {
     prices: Prices,
     /// The upper bound they prove.
@@ -59,7 +59,7 @@ pub(super) fn improve(problem: &Problem, prices: Prices) -> Prices {
     now.prices
 }
 
-/// What these prices do, with the turns up to a loss.
+/// The choice at these prices, with the changes of rows that lose at most this much.
 fn look(problem: &Problem, prices: Prices, width: f64) -> Look {
     let values = prices.values(problem);
     let amounts = problem.limits.iter().map(|limit| limit.amount).chain(problem.k.map(|k| k as f64));
@@ -129,7 +129,7 @@ impl Look {
     fn step(&self, problem: &Problem, width: f64) -> Vec<f64> {
         let size = self.beyond.len();
         let prices: Vec<f64> = self.prices.limits.iter().copied().chain([self.prices.place]).take(size).collect();
-        // A limit that is not reached, and has no price, stays without.
+        // A limit that is not reached and has no price keeps price 0.
         let active: Vec<bool> = (0..size).map(|at| prices[at] > 0.0 || self.beyond[at] > 0.0).collect();
         let mut bend = vec![vec![0.0; size]; size];
         let mut turn = Vec::new();

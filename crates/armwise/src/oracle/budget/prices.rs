@@ -1,9 +1,9 @@
-//! Prices of the limits: the point where what arms are worth beyond their price just uses the limits up.
+//! Prices of the limits: at the right prices, the arms worth more than their price just use the limits up.
 //!
-//! For one budget the use falls as its price rises, so bisection finds the price, and the price
-//! of a place among the k is the score beyond price of the first arm left out. Arms whose fate is the same over the
-//! whole bracket leave the scan. Several budgets are priced in turn, on a sample, and then improved together. Use is summed in whole units, so the prices do
-//! not depend on the order of the arms.
+//! For one budget the use falls as its price rises, so bisection finds the price. The price of a place among the k is
+//! the value beyond price of the first arm left out. Arms that are in, or out, over the whole bracket are not evaluated
+//! again. Several budgets are priced in turn, on a sample, and then improved together. Use is summed in whole units, so
+//! the prices do not depend on the order of the arms.
 
 use super::newton::improve;
 use super::problem::{Arm, Cap, Problem, mix};
@@ -87,7 +87,7 @@ fn apart(problem: &Problem, mut prices: Prices) -> Prices {
     Prices { place, ..prices }
 }
 
-/// How many arms, or rows, a first guess looks at.
+/// How many arms, or rows, a first guess samples.
 const SAMPLE: usize = 1024;
 const SAMPLED_ROWS: usize = 128;
 
@@ -115,8 +115,8 @@ fn near_a_guess(problem: &Problem) -> Option<Prices> {
     (price >= low && place >= cut).then(|| Prices { limits: vec![price], place })
 }
 
-/// A value that more than k of a thousand are likely above, judged by a sample of which k are above it; 0 if there are
-/// not so many.
+/// A bar that most probably all of the best arms pass. The sample holds about k of them, and the bar is the sample's
+/// value at a somewhat larger rank; 0 if the sample is too small.
 pub(super) fn bar(mut sample: Vec<f64>, k: usize) -> f64 {
     let likely = k.saturating_add(k / 2).saturating_add(8);
     if likely >= sample.len() {
@@ -125,8 +125,8 @@ pub(super) fn bar(mut sample: Vec<f64>, k: usize) -> f64 {
     sample.select_nth_unstable_by(likely, |a, b| b.total_cmp(a)).1.max(0.0)
 }
 
-/// Whole units of cost such that no sum overflows. Costs near the smallest f64 have no such scale; their prices stay
-/// rough.
+/// Units per cost such that no sum overflows. Costs near the smallest f64 have no such scale; their prices stay
+/// inaccurate.
 fn per_cost(problem: &Problem) -> f64 {
     let largest = problem.largest_cost;
     let units = if largest > 0.0 { (1_u64 << 62) as f64 / largest / (problem.arms.len() + 1) as f64 } else { 0.0 };
@@ -160,7 +160,7 @@ fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
     prices
 }
 
-/// An arm as a line: worth - price * uses.
+/// An arm's value as a linear function of the price: worth - price * uses.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     worth: f64,
@@ -203,8 +203,8 @@ impl Scan {
         Self { lines, per_row, k, left, wanted: Vec::new() }
     }
 
-    /// The lowest price at which the limit is kept, and the price of a place there. That may be no price at all
-    /// only if `free`. A price near it, or 0, helps.
+    /// The lowest price at which the limit is kept, and the price of a place there. It may be 0 only if `free`. `near`
+    /// is a guess of it, or 0.
     fn price(&mut self, free: bool, near: f64) -> (f64, f64) {
         let mut low = Point { price: 0.0, place: f64::INFINITY, fits: false };
         if free {
@@ -213,7 +213,7 @@ impl Scan {
                 return (0.0, low.place);
             }
         }
-        // Above zero, or doubling it would go nowhere: worth over cost may underflow.
+        // Above zero, since worth over cost may underflow and doubling 0 would change nothing.
         let guess = if near > 0.0 { near } else { self.guess() }.max(f64::MIN_POSITIVE);
         // Steps away from the guess grow, on either side.
         let mut high = self.point(guess * 1.03);
@@ -236,7 +236,7 @@ impl Scan {
         (high.price, high.place)
     }
 
-    /// A price near the right one, from every so many rows, or else a price at which nothing is worth its price.
+    /// A price near the right one, from a regular sample of rows; without a sample, a price that no arm is worth.
     fn guess(&self) -> f64 {
         let rows = || self.lines.chunk_by(|a, b| a.row == b.row);
         let step = if self.per_row.is_some() { rows().count() / SAMPLED_ROWS } else { 0 };
@@ -291,7 +291,7 @@ impl Scan {
         Point { price, place, fits: used <= self.left }
     }
 
-    /// Takes out the arms that are in, or out, at every price of the bracket.
+    /// Removes the arms that are in, or out, at every price of the bracket.
     fn shrink(&mut self, low: Point, high: Point) {
         let out = |line: &Line| line.at(low.price) < high.place.max(f64::MIN_POSITIVE);
         if self.per_row.is_some() {
@@ -312,7 +312,8 @@ impl Scan {
 }
 
 impl Scan {
-    /// Takes out the rows that want the same arm at both ends of the bracket, and so between them: worth is a line.
+    /// Removes the rows that want the same arm at both ends of the bracket. They want it in between too, since values
+    /// are linear in the price.
     fn take_in_rows(&mut self, low: Point, high: Point) {
         if self.per_row != Some(1) {
             return;

@@ -13,8 +13,8 @@ use std::ops::Range;
 const TOLERANCE: f64 = 1e-12;
 /// What a unit of cost may be worth, so that no price overflows or vanishes.
 const RATES: std::ops::Range<f64> = 1e-200..1e200;
-/// How much larger than a budget the costs under other budgets may be: the grid then has 2^-60 of the budget, so a
-/// million arms stay within the tolerance.
+/// How many times a budget the costs under other budgets may be: a unit of the grid is then 2^-60 of the budget, so
+/// the sum over a million arms stays within the tolerance.
 const SPREAD: f64 = (1 << 20) as f64;
 
 /// An arm with a score above zero that fits every limit alone.
@@ -35,7 +35,7 @@ pub(super) struct Cap {
 }
 
 impl Cap {
-    /// What its price speaks of.
+    /// The limit that its price is for.
     pub(super) fn of(&self) -> Limit {
         self.block.map_or(Limit::Budget, Limit::Block)
     }
@@ -49,14 +49,14 @@ impl Cap {
 /// A round's arms under a [`Budget`].
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
-    /// In the order of the scores, so the arms of a row stand together.
+    /// In the order of the scores, so the arms of a row are next to each other.
     pub(super) arms: Vec<Arm>,
     pub(super) limits: Vec<Cap>,
     /// The limit of all arms, and that of each block.
     of_all: Option<usize>,
     of_block: Vec<Option<usize>>,
     pub(super) k: Option<usize>,
-    /// At most so many arms of a row; none where every arm stands for itself.
+    /// The largest number of arms of a row; none if arms of a row do not exclude each other.
     pub(super) per_row: Option<usize>,
     pub(super) largest_score: f64,
     pub(super) largest_cost: f64,
@@ -100,7 +100,7 @@ impl Problem {
         }
     }
 
-    /// A problem of some of these arms, with limits of its own.
+    /// A problem with some of these arms and other limits.
     pub(super) fn part(&self, arms: impl IntoIterator<Item = Arm>, limits: Vec<Cap>) -> Self {
         let mut part = Self::empty(limits, self.of_block.len(), self.k, self.per_row);
         arms.into_iter().for_each(|arm| part.push(arm));
@@ -118,11 +118,11 @@ impl Problem {
         [self.of_all, self.of_block[block]].into_iter().flatten()
     }
 
-    /// Takes an arm in if it can be chosen.
+    /// Adds an arm if it can be chosen.
     #[inline]
     pub(super) fn offer(&mut self, pick: Pick, score: f64, cost: f64) {
         if score > 0.0 && self.limits_of(pick.block).all(|at| cost <= self.limits[at].amount) {
-            // A cost that no budget counts would set the scale of those that matter.
+            // A cost that no budget counts must not set the scale of those that matter.
             let counts = self.limits_of(pick.block).next().is_some();
             self.push(Arm { pick, score, cost: if counts { cost } else { 0.0 } });
         }
@@ -139,7 +139,7 @@ impl Problem {
         self.arms.push(arm);
     }
 
-    /// Refuses costs that drown a budget: sums are taken on one grid for all of them.
+    /// Refuses costs so large that a budget would vanish beside them: all sums are taken on one grid.
     pub(super) fn check_scale(&self) -> Result<(), Error> {
         let surely = self.largest_score / self.least_cost < RATES.end
             && self.least_score / self.largest_cost.max(f64::MIN_POSITIVE) >= RATES.start;

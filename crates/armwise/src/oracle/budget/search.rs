@@ -1,7 +1,7 @@
 //! The exact search over flips, for one budget.
 //!
-//! States that use no less and are worth no more than another are dropped (dynamic programming
-//! by dominance). It looks only at sums of losses up to `gap`, and counts its work, so the answer never depends on a
+//! States that use no less and are worth no more than another are dropped (dynamic programming by dominance). The
+//! search covers sums of losses up to `gap` and stops after a fixed amount of work, so the answer never depends on a
 //! clock.
 
 use super::items::{Flip, Item};
@@ -50,7 +50,7 @@ pub(super) type Worth = (i128, std::cmp::Reverse<(i128, [i128; 2])>);
 pub(super) struct Outcome {
     /// The best super arm found.
     pub(super) found: Option<Found>,
-    /// Whether every sum of losses up to the gap was looked at; else there was too much work.
+    /// Whether every sum of losses up to the gap was covered; false if there was too much work.
     pub(super) done: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct State {
     keys: [i128; 2],
     pub(super) count: i64,
     pub(super) loss: f64,
-    /// Where the flips are noted; 0 is none.
+    /// The index of its flips in the trail; 0 means none.
     trail: u32,
     /// The flip that made this state in the step under way, from 1.
     flip: u32,
@@ -145,7 +145,7 @@ impl<'a> Dominance<'a> {
                 if flip.loss > self.gap {
                     break;
                 }
-                // States are not ordered by loss, so every one is asked.
+                // States are not ordered by loss, so every one is tried.
                 for i in 0..old {
                     let next = states[i].with(flip, number);
                     if self.can_finish(&next, at + 1) {
@@ -169,7 +169,7 @@ impl<'a> Dominance<'a> {
         Outcome { found: self.found(), done: true }
     }
 
-    /// Takes a state in if it can be made to fit and is the best so far.
+    /// Records a state if it can be made to fit and is the best so far.
     fn offer(&mut self, state: &State, rounding: f64) {
         let (left, places) = (self.left - state.used, self.slack.places_left() - state.count);
         if self.lines.is_empty() && (left < 0 || places < 0) {
@@ -188,7 +188,7 @@ impl<'a> Dominance<'a> {
         if self.best.as_ref().is_none_or(|best| worth > best.0) {
             self.best = Some((worth, short, state.trail, times));
         }
-        // What loses more than the best so far is short of the bound need not be looked at.
+        // Flips that together lose more than the best so far is short of the bound cannot be better.
         self.gap = self.gap.min(short + 2.0 * rounding);
     }
 
@@ -231,7 +231,7 @@ impl<'a> Dominance<'a> {
         }
         let fewest = states.iter().map(|state| state.count).min().unwrap_or(0);
         let most = states.iter().map(|state| state.count).max().unwrap_or(0);
-        // The best score so far with at most so many arms.
+        // `best[n]`: the best score so far with at most `fewest + n` arms.
         let mut best = vec![i128::MIN; most.abs_diff(fewest) as usize + 1];
         states.retain(|state| {
             let from = state.count.abs_diff(fewest) as usize;

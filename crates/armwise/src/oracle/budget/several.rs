@@ -1,7 +1,7 @@
 //! The search over flips, for several budgets at once.
 //!
-//! Sums of flips within a gap are tried depth first, which is exact but ends early in large
-//! rounds. There, a local search flips one or two rows at a time while that brings the super arm closer to the bound.
+//! Sums of flips within a gap are tried depth first, which is exact but runs out of work in large rounds. There, a
+//! local search flips one or two rows at a time while that brings the super arm closer to the bound.
 
 use super::items::Item;
 use super::problem::mix;
@@ -69,10 +69,10 @@ impl<'a> DepthFirst<'a> {
     }
 }
 
-/// How many flips the local search looks at, and how many pairs of them in all.
+/// How many flips the local search uses, and how many pairs of them it tries in total.
 const FLIPS: usize = 1_500;
 const PAIRS: usize = 6_000_000;
-/// How often it starts again from some flips, and how many.
+/// How often it restarts after some arbitrary flips, and how many flips it makes for that.
 const KICKS: u64 = 200;
 const KICK: u64 = 3;
 
@@ -92,11 +92,11 @@ struct Local<'a> {
     of_limit: Vec<Vec<usize>>,
     left: Vec<f64>,
     price: Vec<f64>,
-    /// What exceeding a limit counts, and each unit of it.
+    /// The penalty for exceeding a limit: a fixed part, and a part per unit.
     penalty: Vec<(f64, f64)>,
     /// The flip that each item has.
     has: Vec<Option<usize>>,
-    /// Pairs of moves looked at.
+    /// How many pairs of moves were tried.
     pairs: usize,
 }
 
@@ -144,7 +144,8 @@ impl<'a> Local<'a> {
             left.push(places as f64);
             price.push(worth);
         }
-        // As if an arm's whole use were wasted, and more the more is exceeded; a limit without a price counts too.
+        // As if an arm's whole use were wasted, plus an amount that grows with the excess; limits without a price get a
+        // penalty too.
         let dearest = price[..limits].iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let mut slope: Vec<f64> = price.iter().map(|price| 10.0 * price.max(0.1 * dearest)).collect();
         if let Some((_, worth)) = slack.places {

@@ -1,8 +1,8 @@
 //! Which rows of a part can matter.
 //!
-//! With at most k arms, an arm matters only if fewer than k rows hold an arm that costs no
-//! more and is better (the k-skyband): else one of those rows is free of chosen arms, and changing over gains. Equal
-//! arms are told apart by the tie rule, so ties do not swell the band.
+//! With at most k arms, an arm matters only if fewer than k rows hold an arm that costs no more and is better (the
+//! k-skyband). Otherwise one of those rows has no chosen arm, and exchanging the two arms gains. Equal arms are ordered
+//! by the tie rule, so ties do not enlarge the band.
 
 use super::problem::{Arm, Problem};
 use crate::Scores;
@@ -41,7 +41,7 @@ pub(super) fn rows(problem: &Problem, scores: &Scores<'_>) -> Vec<usize> {
     let mut rows: Vec<usize> = match problem.k {
         None => problem.arms.iter().map(|arm| arm.pick.row).collect(),
         Some(k) => {
-            // An arm in another block does not draw on the same budget, so blocks with budgets have bands of their own.
+            // Arms of different blocks use different budgets, so each block with a budget has a separate band.
             let by_block = problem.limits.iter().any(|limit| limit.block.is_some());
             let mut arms = problem.arms.clone();
             let block = |arm: &Arm| if by_block { arm.pick.block } else { 0 };

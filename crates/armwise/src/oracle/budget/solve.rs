@@ -1,8 +1,8 @@
 //! From prices to a super arm.
 //!
-//! The search is repeated with a gap that doubles, from far below what the greedy answer
-//! leaves open. Most rounds end at a small gap, where only a handful of arms is undecided; an answer is optimal
-//! as soon as it is no further below the bound than the gap that was searched.
+//! The search is repeated with a gap that doubles, beginning far below the greedy answer's distance to the bound. Most
+//! rounds end at a small gap, where only a handful of arms is undecided; an answer is optimal as soon as its distance
+//! to the bound is at most the gap that was searched.
 
 use super::base::Base;
 use super::items::{COPIES, Grids, Item, View};
@@ -13,13 +13,13 @@ use super::search::{Dominance, Found, Outcome, Slack};
 use super::several::{DepthFirst, local};
 use crate::oracle::{Limit, Pick, Price, Quality, Scores, Selection};
 
-/// How often the gap doubles before it reaches what the greedy answer leaves open.
+/// How often the gap doubles before it reaches the greedy answer's distance to the bound.
 const STEPS: i32 = 12;
 
-/// With so few arms, equal ones are tried one by one first.
+/// With at most this many arms, equal ones are tried one by one first.
 const FEW_ARMS: usize = 20_000;
 
-/// Of equal rows that lose nothing and are in no line, so many are tried.
+/// How many copies are tried of equal rows that lose nothing and are in no line.
 const FREE_COPIES: usize = 4;
 
 /// Several budgets with more undecided rows than this are searched locally first.
@@ -163,8 +163,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Searches with a growing gap, up to `open`; nothing is left out up to the loss `within`. Gives the best super
-    /// arm found and, unless it is optimal, the gap below which there is nothing.
+    /// Searches with a growing gap, up to `open`; flips up to the loss `within` are complete. Returns the best super
+    /// arm found and, unless it is optimal, the gap within which no better one exists.
     fn deepen(&self, open: f64, within: f64) -> (Option<Found>, Option<f64>) {
         let mut best: Option<Found> = None;
         let mut open = open;
@@ -244,7 +244,7 @@ fn without_budgets(problem: &Problem, grids: &Grids, scores: &Scores<'_>) -> Opt
     Some(Answer { arms: chosen.into_iter().map(|at| problem.arms[at].pick).collect(), short: 0.0, prices })
 }
 
-/// The arms that the k best are among: all, or fewer by a bar from every so many arms.
+/// Arms that include the k best: all, or those above a bar from a regular sample.
 fn likely(problem: &Problem) -> Vec<usize> {
     const SAMPLE: usize = 1024;
     let arms = &problem.arms;

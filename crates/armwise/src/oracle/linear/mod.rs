@@ -1,8 +1,8 @@
 //! Arbitrary linear rows over arms, by a general mixed-integer solver.
 //!
-//! This is the slow way out for constraints that no other oracle covers, so the solver is
-//! taken from a crate (good_lp with microlp; HiGHS with the feature `linear-highs`) and sits behind the cargo
-//! feature `linear`. The constraint itself always parses.
+//! This is the slow fallback for constraints that no other oracle covers, so the solver is taken from a crate (good_lp
+//! with microlp; HiGHS with the feature `linear-highs`) and needs the cargo feature `linear`. The constraint itself
+//! always parses.
 
 #[cfg(feature = "linear")]
 mod solve;
@@ -18,10 +18,10 @@ use std::sync::atomic::AtomicBool;
 /// Linear rows that a super arm must satisfy.
 ///
 /// # Ties
-/// Of arms with equal scores and equal coefficients in every row, the first by the tie rule are chosen. Beyond that,
-/// among super arms with equal sums the solver's choice stands. It never depends on the order of the rows: the solver
-/// sees the arms by rank. An answer after the time limit depends on the clock, and with HiGHS its bound is no better than
-/// the sum of all positive scores.
+/// Among arms with equal scores and equal coefficients in every row, the first by the tie rule are chosen. Beyond that,
+/// the solver decides among super arms with equal sums. Its choice never depends on the order of the rows, because it
+/// gets the arms by rank. An answer after the time limit depends on the clock, and with HiGHS its bound is no better
+/// than the sum of all positive scores.
 ///
 /// # Formula
 /// ```text
@@ -44,7 +44,7 @@ use std::sync::atomic::AtomicBool;
 pub struct Linear {
     /// The rows.
     pub rows: Vec<LinearRow>,
-    /// After so many seconds the best super arm found so far is given, with its gap.
+    /// The time limit in seconds; after it, the answer is the best super arm found so far, with its gap.
     #[serde(default = "a_minute")]
     pub time_limit: f64,
 }
@@ -77,10 +77,10 @@ pub struct LinearRow {
     /// Arms named one by one; an arm that is not there counts as not chosen.
     #[serde(default)]
     pub terms: Vec<Term>,
-    /// `column` and `every` speak of this block only.
+    /// Limits `column` and `every` to this block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<usize>,
-    /// The row holds for the arms of every single row of the scores, each by itself.
+    /// The limits hold separately for the arms of each row of the scores.
     #[serde(default)]
     pub per_row: bool,
 }
@@ -158,7 +158,7 @@ impl LinearRow {
             terms: rows.iter().map(|&(_, place, c)| (place, c)).collect(),
         };
         let mut written: Vec<Written> = by_row.chunk_by(|a, b| a.0 == b.0).map(one).collect();
-        // Rows come in the order of their best arm, which the order of the scores does not touch.
+        // Rows are ordered by their best arm, which does not depend on the order of the scores.
         written.sort_by_key(|row| row.terms[0].0);
         if self.asks_of_every_row() {
             // The row with the smallest id of those without a term, which all miss the limits alike.
@@ -192,9 +192,9 @@ impl Written {
 impl Linear {
     /// Like [`argmax`](Oracle::argmax), until `stop` becomes true.
     ///
-    /// The solver cannot be interrupted between its own checks of the time limit, so it works on a thread of its
-    /// own: the caller gets [`Error::Cancelled`] within some milliseconds, and the thread ends by itself, at the
-    /// latest when `time_limit` has passed and the solver has noticed.
+    /// The solver can stop only when it checks its time limit, so it runs on a separate thread. The caller gets
+    /// [`Error::Cancelled`] within a few milliseconds, and the thread ends later, at the latest when the solver notices
+    /// that `time_limit` has passed.
     ///
     /// # Errors
     /// As `argmax`, and [`Error::Cancelled`].

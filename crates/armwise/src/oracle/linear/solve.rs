@@ -1,7 +1,7 @@
 //! The linear rows handed to the solver.
 //!
-//! The solver is a stranger. It runs on its own thread, sees a scaled copy of the problem, and
-//! its answer is checked against the rows before anyone sees it. Its time limit is the only clock in the library.
+//! The solver is not trusted. It runs on its own thread, gets a scaled copy of the problem, and its answer is checked
+//! against the rows before it is returned. Its time limit is the only clock in the library.
 
 use super::{Linear, Written};
 use crate::oracle::{Infeasible, Pick, Quality, Scores, Selection};
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How far a row may be missed, relative to the size of its terms: rounding of its sum, not the solvers' tolerance,
-/// which would let a small arm in beside a large one that fills the row.
+/// How far a row may be missed, relative to the size of its terms. This allows for rounding of the sum only. The
+/// solvers' own tolerance is larger and could add a small arm to a large one that already fills the row.
 const TOLERANCE: f64 = 1e-9;
 
 /// The arms that the solver decides on, by place.
@@ -24,7 +24,7 @@ struct Model {
     seconds: f64,
 }
 
-/// What the solver says.
+/// The solver's answer.
 struct Answer {
     chosen: Vec<bool>,
     proven: bool,
@@ -40,7 +40,7 @@ impl Linear {
         rows: Vec<Written>,
         stop: &AtomicBool,
     ) -> Result<Selection, Error> {
-        // One day of a solver's time is as good as no limit, and fits every clock.
+        // A day is as good as no limit, and every clock can represent it.
         check("time_limit", self.time_limit, self.time_limit <= 86_400.0, "at most 86400 seconds")?;
         let mut free = vec![true; arms.len()];
         for &(place, _) in rows.iter().flat_map(|row| &row.terms) {
@@ -76,7 +76,7 @@ impl Linear {
         let mut selection = Selection::optimal(chosen, scores);
         if !answer.proven {
             selection.quality = Quality::Gap;
-            // The solver's bound carries its tolerance.
+            // The solver's bound may be off by its tolerance.
             let bound = answer.bound.map_or(most, |bound| (bound + TOLERANCE).min(most));
             selection.upper_bound = selection.objective.max(bound * unit + sure);
         }
@@ -84,7 +84,7 @@ impl Linear {
     }
 }
 
-/// Solves on a thread of its own, so that the caller can leave and a panic in the solver becomes an error.
+/// Solves on a separate thread, so that the caller can leave and a panic in the solver becomes an error.
 fn run(model: Model, stop: &AtomicBool) -> Result<Answer, Error> {
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Cancelled);
@@ -94,7 +94,7 @@ fn run(model: Model, stop: &AtomicBool) -> Result<Answer, Error> {
     let nap = Duration::from_millis(2);
     let (sender, receiver) = channel();
     let work = move || {
-        // Nobody listens any more if the caller left; the answer is then dropped.
+        // Sending fails if the caller has left; the answer is then dropped.
         let _ = sender.send(model.solve());
     };
     std::thread::Builder::new()
@@ -131,7 +131,7 @@ impl Alike {
         Self(places.chunk_by(|&a, &b| kind(a) == kind(b)).filter(|group| group.len() > 1).map(<[_]>::to_vec).collect())
     }
 
-    /// Of each group chooses as many as are chosen, but the first.
+    /// Keeps the number chosen in each group, but chooses the group's first arms.
     fn choose_first(&self, chosen: &mut [bool]) {
         for group in &self.0 {
             let count = group.iter().filter(|&&place| chosen[place]).count();

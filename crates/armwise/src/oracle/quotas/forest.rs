@@ -14,7 +14,7 @@ pub(super) struct Node {
     pub(super) limits: Limits,
     /// The smallest group around it; the total has itself.
     pub(super) parent: usize,
-    /// How many arms of it may be chosen, each alone.
+    /// How many of its arms are eligible.
     pub(super) eligible: usize,
 }
 
@@ -77,7 +77,8 @@ fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: usize)
         }
     }
     let by_size = |&a: &usize, &b: &usize| {
-        // Of groups with the same arms the largest minimum comes first, so that a maximum below it is seen as such.
+        // Among groups with the same arms the largest minimum comes first, so that a smaller maximum is found to
+        // contradict it.
         let by_min = || groups[b].min.cmp(&groups[a].min);
         eligible[a].cmp(&eligible[b]).then_with(by_min).then_with(|| groups[a].by_order(&groups[b]))
     };
@@ -126,7 +127,7 @@ fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: us
 /// The best arms of a class that can be chosen, and one more for the price of a limit.
 struct Best {
     keep: usize,
-    /// Arms at or below it are wanted by nobody.
+    /// Arms that score at or below this are not kept.
     floor: f64,
     arms: Vec<Pick>,
     worst: Option<Pick>,
@@ -142,7 +143,7 @@ impl Best {
                 floor = f64::NEG_INFINITY;
             }
         }
-        // A minimum above an outer maximum must still be seen to be met, so that the reason names the maximum.
+        // Keep enough arms to meet a minimum even above an outer maximum, so that the error names the maximum.
         Self { keep: most.max(demanded).saturating_add(1), floor, arms: Vec::new(), worst: None }
     }
 

@@ -1,8 +1,8 @@
 //! Least and most numbers of arms per group, for groups that are nested or disjoint.
 //!
-//! A group is a condition on a column ("region = 3"), so the constraint is data that does not
-//! grow with the arms and means the same on a part of them. Solved in one pass over the scores that keeps the best
-//! arms of each combination of groups, and a merge up the tree of groups.
+//! A group is a condition on a column ("region = 3"), so the constraint is data that does not grow with the arms and
+//! means the same on a part of them. It is solved by one pass over the scores, which keeps the best arms of each
+//! combination of groups, and a merge up the tree of groups.
 
 mod forest;
 mod greedy;
@@ -13,7 +13,7 @@ use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-/// At least, at most or exactly so many arms per group, and in total.
+/// A minimum, a maximum or an exact number of arms per group, and in total.
 ///
 /// An arm with a score of zero or less is chosen only where a minimum demands it. Groups that share arms must be
 /// nested.
@@ -57,10 +57,10 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quotas {
-    /// At most so many arms in total.
+    /// The largest number of arms in total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<usize>,
-    /// At least so many arms in total; with `k` equal to it, exactly so many.
+    /// The smallest number of arms in total; if `k` equals it, the number is exact.
     #[serde(default)]
     pub min: usize,
     /// The groups.
@@ -78,16 +78,16 @@ pub struct Group {
     /// The column; `block` is the block number.
     pub column: String,
     /// The value, or the list of values that make up the group. Left out: every value that an eligible arm has
-    /// makes a group of its own with these limits ("at most 3 of each brand").
+    /// makes a separate group with these limits ("at most 3 of each brand").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<OneOrMany>,
-    /// At least so many arms.
+    /// The smallest number of arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<usize>,
-    /// At most so many arms.
+    /// The largest number of arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<usize>,
-    /// Exactly so many arms; stands alone.
+    /// The exact number of arms; excludes `min` and `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exactly: Option<usize>,
 }
@@ -105,11 +105,11 @@ pub enum OneOrMany {
 /// How many arms of a set may be chosen.
 #[derive(Debug, Clone, PartialEq)]
 struct Limits {
-    /// What reasons and prices of the minimum and of the maximum speak of: the same group, or `min` and `k`.
+    /// The limits named in reasons and prices, of the minimum and of the maximum: the same group, or `min` and `k`.
     of: [Limit; 2],
     min: usize,
     max: usize,
-    /// The place in the constraint and the first value: an order that the data's order does not touch.
+    /// The place in the constraint and the first value: an order that does not depend on the order of the rows.
     order: (usize, f64),
 }
 

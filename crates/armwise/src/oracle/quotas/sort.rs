@@ -17,7 +17,7 @@ pub(super) struct Sorter<'a> {
     pub(super) classes: Vec<Vec<usize>>,
     /// The limits of each group: first those that list values, then those found in the data.
     pub(super) groups: Vec<Limits>,
-    /// For every class of the columns so far, the groups; a prefix of the columns makes classes of its own.
+    /// For each prefix of the columns, the groups of each class that these columns make.
     prefixes: Vec<Vec<Vec<usize>>>,
 }
 
@@ -33,7 +33,7 @@ struct Reader<'a> {
     listed: HashMap<u64, Vec<usize>>,
     /// The places in the constraint of groups made for every value.
     every: Vec<usize>,
-    /// The kind of the values that are in no group: one for all, so that a column of distinct numbers makes no table.
+    /// The one kind of all values that are in no group, so that a column of distinct numbers needs no table.
     no_group: Option<usize>,
     last: Option<(u64, usize)>,
 }

@@ -1,8 +1,8 @@
-//! Features rounded to 16 bits, from which means are found when the direction has changed.
+//! Features rounded to 16 bits, from which means are computed when the direction has changed.
 //!
-//! Reading the features is what a round of a catalogue costs, so they are kept a second time in as
-//! few bytes as will do: the upper half of an f32, rounded to nearest, off by at most 2^-8 of itself. What that
-//! leaves in doubt is visited.
+//! Most of the time of a round goes into reading the features, so a second, shorter copy of them is kept: the upper
+//! half of an f32, rounded to nearest, with a relative error of at most 2^-8. Arms that this copy cannot prune are
+//! scored in f64.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
@@ -10,8 +10,8 @@ use crate::Features;
 
 /// Arms in a panel.
 pub(super) const PANEL: usize = 64;
-/// How far direction . x may be off by the rounding of x, as a part of |direction| |x|; a little more than 2^-8, since a
-/// wider feature is rounded to f32 first.
+/// The error of direction . x due to the rounding of x, as a multiple of |direction| |x|: a little more than 2^-8,
+/// since an f64 feature is rounded to f32 first.
 pub(super) const OFF: f64 = 1.01 / 256.0;
 
 /// The features of a catalogue in panels of arms, column by column, padded with zeros.

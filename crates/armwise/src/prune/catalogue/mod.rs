@@ -1,8 +1,8 @@
-//! Arms that come back round after round, kept ready: an item list, the same customers next week.
+//! A catalogue: arms that are offered again every round, such as a list of items or the same customers next week.
 //!
-//! V only grows while nothing is forgotten or taken back, so a width seen earlier is an upper bound
-//! of today's. With today's mean, most arms cannot be among the k best even so, and their widths, the dear part, are not
-//! computed again. The choice is the one from the same arms without a catalogue, to the bit.
+//! V only grows while nothing is forgotten or taken back, so a width of an earlier round is an upper bound of today's.
+//! That bound and today's mean already prune most arms, and their widths, the expensive part, are not computed again.
+//! The choice is the same as without a catalogue, to the bit.
 
 mod coarse;
 mod remembered;
@@ -29,8 +29,8 @@ use std::sync::{Mutex, PoisonError};
 /// Arms that are chosen from again and again.
 ///
 /// It owns the features, lays them out for speed, and remembers widths between rounds.
-/// [`Learner::choose_from`](crate::Learner::choose_from) is faster than choosing from the same arms without it, and gives
-/// the same decision.
+/// [`Learner::choose_from`](crate::Learner::choose_from) is faster than choosing from the same arms without it, and
+/// gives the same decision.
 ///
 /// # Example
 /// ```
@@ -56,8 +56,8 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Copies arms, with their ids or names; eligible rows and columns are given anew to the
-    /// [`arms`](Self::arms) of each round.
+    /// Copies arms, with their ids or names. The mask and the columns are not copied; add them to [`arms`](Self::arms)
+    /// in each round.
     ///
     /// # Errors
     /// [`Error::FeatureNotFinite`], [`Error::FeatureTooLarge`].
@@ -72,13 +72,13 @@ impl Catalogue {
     /// The arms; a mask and columns may be added to them.
     ///
     /// # Panics
-    /// Never: what was arms once is arms again.
+    /// Never: the arms were checked when the catalogue was made.
     #[must_use]
     pub fn arms(&self) -> Arms<'_> {
         self.arms.plain().expect("these were arms before")
     }
 
-    /// As [`best`], with what earlier rounds remember.
+    /// As [`best`], with bounds from earlier rounds.
     pub(crate) fn best(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
         let ([block], [posterior]) = (&scorer.blocks[..], &scorer.posteriors[..]) else {
             return best(scorer, arms, k);
@@ -98,7 +98,7 @@ impl Catalogue {
             remembered.direction.clone_from(&block.direction);
             rows = best_and_remember(scorer, arms, k, &remembered.memory);
             if rows.is_none() {
-                // A search that stopped early has not seen all arms.
+                // A search that stopped early has not bounded all arms.
                 remembered = Remembered::new(posterior, parts());
             }
         }
@@ -113,7 +113,8 @@ mod tests {
     use crate::{Algorithm, C2ucb, Constraint, Learner, Round, Stream};
     use std::sync::Arc;
 
-    /// On ordinary features the later rounds visit few arms; otherwise the tests of exactness would be idle.
+    /// On ordinary features the later rounds visit few arms. If they visited all, the exactness tests would not test
+    /// pruning.
     #[test]
     fn later_rounds_visit_few_arms() {
         const N: usize = 6_000;

@@ -1,10 +1,10 @@
-//! What earlier rounds leave behind, and what of it still holds.
+//! Means and widths from earlier rounds, and how they become bounds for the present one.
 //!
-//! *How much V grew* is found on the matrices, not taken from the learner's history, so a
-//! forgotten, corrected, merged or exchanged model needs no bookkeeping: if V_now - c V_then + delta I has a Cholesky factor in floating point, then
-//! V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward error of
-//! Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The largest
-//! such c is found by bisection: above 1 where every direction was learned about, below 1 after forgetting.
+//! *How much V grew* is computed from the matrices, not from the learner's history, so forgetting, correcting, merging
+//! or replacing the model needs no bookkeeping: if V_now - c V_then + delta I has a Cholesky factor in floating point,
+//! then V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward
+//! error of Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The
+//! largest such c is found by bisection: above 1 if V grew in every direction, below 1 after forgetting.
 
 use crate::{
     Posterior,
@@ -14,7 +14,7 @@ use crate::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is written down about the arms of a part, as many as a task has; arms past the last have zeros.
+/// What is remembered about the arms of a part, as many as a task has; arms past the last have zeros.
 #[derive(Debug, Default)]
 pub(in crate::prune) struct Part {
     /// Upper bounds of the widths.
@@ -23,7 +23,7 @@ pub(in crate::prune) struct Part {
     pub(in crate::prune) dots: Vec<f32>,
 }
 
-/// All parts, each under a lock that nobody waits for: a task writes its own part.
+/// All parts, each under its own lock. Nobody ever waits for one, since each task uses only its own part.
 #[derive(Debug)]
 pub(in crate::prune) struct Memory(Vec<Mutex<Part>>);
 
@@ -39,31 +39,31 @@ impl Memory {
     }
 }
 
-/// What earlier rounds leave behind.
+/// Means and widths from earlier rounds.
 #[derive(Debug)]
 pub(super) struct Remembered {
     /// V as it was in the last round, with tr V and tr V^-1.
     v: Vec<f64>,
     widths: Widths,
-    /// The direction that `memory.dots` are products with.
+    /// The direction of the products in `memory.dots`.
     pub(super) direction: Vec<f64>,
     pub(super) memory: Memory,
-    /// What the widths are to be multiplied with.
+    /// The factor by which the widths must be multiplied.
     pub(super) slack: f64,
     /// Room for the upper bounds of a round.
     pub(super) uppers: Vec<f32>,
 }
 
 impl Remembered {
-    /// Nothing yet, or widths of this very posterior.
+    /// An empty memory, or one with the widths of this posterior.
     pub(super) fn new(posterior: &Posterior, memory: Memory) -> Self {
         let (v, widths) = (posterior.v().to_vec(), *posterior.widths());
         Self { v, widths, direction: Vec::new(), memory, slack: 1.0 + 2.0 * widths.eta, uppers: Vec::new() }
     }
 
-    /// What is left of it for a posterior: bounds that hold for today's widths, if they are of any use.
+    /// The bounds adjusted to the posterior of today; none if they have become too loose to be of use.
     pub(super) fn grown(self, posterior: &Posterior) -> Option<Self> {
-        /// A V that shrank by more is another model.
+        /// If V shrank below this multiple of what it was, the bounds are dropped.
         const LEAST: f64 = 0.5;
         let (v, d, widths) = (posterior.v(), posterior.dim(), *posterior.widths());
         if v == self.v {
@@ -80,7 +80,7 @@ impl Remembered {
         let ratio = |i: usize| v[triangle(i + 1) - 1] / self.v[triangle(i + 1) - 1];
         let mut above = (0..d).map(ratio).fold(f64::INFINITY, f64::min);
         let mut c = [1.0, LEAST].into_iter().find(|&c| c <= above * (1.0 + 1e-9) && holds(c))?;
-        // Each step costs a factor: few where that is dear.
+        // Each step costs a factorisation, which is expensive in large dimensions.
         for _ in 0..if d > 200 { 3 } else { 6 } {
             let middle = 0.5 * (c + above);
             if middle <= c {

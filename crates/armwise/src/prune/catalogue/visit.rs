@@ -1,7 +1,7 @@
-//! Visiting arms in the order of falling upper ends, as long as they can matter.
+//! Scores arms in the order of falling upper ends, until the rest cannot matter.
 //!
-//! Means are cheap, d operations to an arm, so where the direction is another one they are all found again, from features
-//! in 16 bits; widths are dear, and only those of visited arms are.
+//! Means are cheap (d operations per arm), so when the direction changes they are all computed again, from features in
+//! 16 bits. Widths are expensive, and only those of visited arms are computed again.
 
 use super::{
     Catalogue,
@@ -20,24 +20,24 @@ use crate::{
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Once more than one arm in so many would be visited, bounding all of them anew costs less than it saves in the rounds
-/// after.
+/// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
+/// saves in later rounds.
 const MOST: usize = 16;
 
-/// What a task needs room for.
+/// The buffers of a task.
 #[derive(Default)]
 struct Room {
     ids: Vec<u64>,
     coefficients: Vec<f64>,
 }
 
-/// An arm of which only the upper end is known; its lower end does not raise a floor before its time.
+/// An arm with both ends set to its upper end, so that [`Candidates`] keeps the best by upper end.
 fn by_upper(place: usize, upper: f64) -> Candidate {
     Candidate { bound: Bound { upper, lower: upper }, place }
 }
 
 impl Catalogue {
-    /// Visits arms in the order of falling upper ends, as long as they can matter; none if these are too many.
+    /// Visits arms in the order of falling upper ends, until the rest cannot matter; none if that would be too many.
     pub(super) fn visit(
         &self,
         scorer: &Scorer<'_>,
@@ -47,7 +47,7 @@ impl Catalogue {
     ) -> Option<Vec<usize>> {
         self.upper_ends(scorer, arms, remembered)?;
         let uppers = &remembered.uppers;
-        // The 2k best by upper end come first: they make the floor that the others must reach.
+        // The 2k best by upper end come first: they set the floor that the others must reach.
         let mut front = Candidates::new(2 * k);
         for (place, &upper) in uppers.iter().enumerate() {
             let upper = f64::from(upper);
@@ -74,7 +74,7 @@ impl Catalogue {
             }
         }
         while !rest.is_empty() {
-            // A part of what is left, so that few passes over it are made.
+            // A quarter of the rest at a time, so that few passes over it are needed.
             let next = (2 * k).max(rest.len() / 4).max(1024).min(rest.len());
             if next < rest.len() {
                 rest.select_nth_unstable_by(next, |a, b| b.bound.upper.total_cmp(&a.bound.upper));
@@ -91,8 +91,8 @@ impl Catalogue {
         Some(rows)
     }
 
-    /// Upper ends of all scores, -infinity where an arm is not eligible; none if a number is not finite. Products with
-    /// another direction are found again.
+    /// Upper ends of all scores, -infinity where an arm is not eligible; none if a number is not finite. Computes the
+    /// products again if the direction has changed.
     fn upper_ends(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, remembered: &mut Remembered) -> Option<()> {
         let block = &scorer.blocks[0];
         let widths = scorer.posteriors[0].widths();
@@ -134,7 +134,7 @@ impl Catalogue {
         (!bad.load(Relaxed)).then_some(())
     }
 
-    /// Scores arms in f64, to the bits of all others, and remembers their widths.
+    /// Scores arms in f64, with the same bits as without a catalogue, and remembers their widths.
     fn score(
         &self,
         scorer: &Scorer<'_>,
