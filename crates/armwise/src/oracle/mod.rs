@@ -17,9 +17,9 @@ pub use crate::{
     error::{Infeasible, Limit},
     input::Pick,
 };
-#[cfg(test)]
-pub(crate) use assignment::looked_at;
 pub(crate) use assignment::pairs_above;
+#[cfg(test)]
+pub(crate) use assignment::sampled_rows;
 pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
 pub use budget::Budget;
 pub use explicit::{Explicit, Member};

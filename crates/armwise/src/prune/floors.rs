@@ -23,17 +23,17 @@ pub(crate) fn rows_reaching(
     scorer.check(arms)?;
     if let Some(widths) = widths {
         // Set once the means alone keep more than half of a part.
-        let dull = AtomicBool::new(false);
+        let keeps_most = AtomicBool::new(false);
         let rows_per_task = 2 * rows_per_task(scorer.kernel);
         let task = |room: &mut Room, task: usize| {
             let first = task * rows_per_task;
             let part = arms.slice(first..arms.len().min(first + rows_per_task));
-            let mut rows = match means.filter(|_| !dull.load(Relaxed)) {
+            let mut rows = match means.filter(|_| !keeps_most.load(Relaxed)) {
                 None => reaching(scorer, widths, &part, floors, room)?,
                 Some(means) => {
                     let by_means = reaching(scorer, means, &part, floors, room)?;
                     if 2 * by_means.len() > part.len() {
-                        dull.store(true, Relaxed);
+                        keeps_most.store(true, Relaxed);
                     }
                     if by_means.is_empty() {
                         return Some(by_means);
@@ -155,7 +155,7 @@ fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<(Vec<f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, Assignment, C2ucb, Learner, Model, Observation, Posterior, Stream, oracle::looked_at};
+    use crate::{Algorithm, Assignment, C2ucb, Learner, Model, Observation, Posterior, Stream, oracle::sampled_rows};
     use std::sync::Arc;
 
     fn posteriors(model: &Model) -> Arc<Vec<Posterior>> {
@@ -207,7 +207,7 @@ mod tests {
         const BLOCKS: usize = 3;
         let draws = Round::new(2, 1).draws(0, Stream(300));
         let mut x: Vec<f64> = (0..(N * D) as u64).map(|id| 0.01 * draws.normal(id)).collect();
-        looked_at(N).into_iter().for_each(|row| x[row * D..(row + 1) * D].iter_mut().for_each(|x| *x *= 100.0));
+        sampled_rows(N).into_iter().for_each(|row| x[row * D..(row + 1) * D].iter_mut().for_each(|x| *x *= 100.0));
         let policy = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() });
         let mut model = Model::new(D, BLOCKS).expect("shape");
         for place in 0..300 {

@@ -155,7 +155,7 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Samp
 
 /// The rows in a sample of one row in eight, for tests that mislead it.
 #[cfg(test)]
-pub(crate) fn looked_at(rows: usize) -> Vec<usize> {
+pub(crate) fn sampled_rows(rows: usize) -> Vec<usize> {
     (0..sampled(rows, GROUP).0).flat_map(|index| run(index, GROUP) * RUN..(run(index, GROUP) + 1) * RUN).collect()
 }
 
@@ -301,7 +301,7 @@ mod tests {
         let round = Round::new(5, 1);
         for (boost, quota) in [(10.0, 500), (10.0, 40), (-10.0, 500), (-10.0, 40)] {
             let mut extra = vec![0.0; rows];
-            looked_at(rows).into_iter().for_each(|row| extra[row] = boost);
+            sampled_rows(rows).into_iter().for_each(|row| extra[row] = boost);
             let noise = |place: usize| round.draws((place % blocks) as u32, Stream(7)).normal((place / blocks) as u64);
             let values: Vec<f64> = (0..rows * blocks).map(|place| extra[place / blocks] + noise(place)).collect();
             let solve = |order: &[u64]| {

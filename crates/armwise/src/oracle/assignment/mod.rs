@@ -19,9 +19,9 @@ mod solve;
 mod ties;
 mod within_budget;
 
-#[cfg(test)]
-pub(crate) use filter::looked_at;
 pub(crate) use filter::pairs_above;
+#[cfg(test)]
+pub(crate) use filter::sampled_rows;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
 use super::{Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection, raised};
