@@ -92,8 +92,8 @@ class Quota:
 class Assignment(Constraint):
     """A quota of customers for each promotion, and at most `per_row` promotions for each customer.
 
-    `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column, and
-    `budget`, the chosen arms may cost so much together; the answer then says how far from the best it may be.
+    `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column,
+    and `budget`, the chosen arms together cost at most that; the answer then says how far from the best it may be.
 
     >>> import armwise as aw
     >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))

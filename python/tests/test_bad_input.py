@@ -33,8 +33,8 @@ CHOICES = {
     "k above n": (GOOD, {"k": 21}, aw.InfeasibleError, "only 20 are eligible"),
     "k of zero": (GOOD, {"k": 0}, ValueError, "k = 0"),
     "negative k": (GOOD, {"k": -1}, ValueError, ""),
-    "duplicate ids": (GOOD, {"k": 2, "ids": [3, *range(18), 3]}, ValueError, "id 3 stands in row 0 and again in row 4"),
-    "duplicate names": (GOOD, {"k": 2, "ids": ["a"] * 20}, ValueError, 'name "a" stands in row 0 and again in row 1'),
+    "duplicate ids": (GOOD, {"k": 2, "ids": [3, *range(18), 3]}, ValueError, "id 3 appears in rows 0 and 4"),
+    "duplicate names": (GOOD, {"k": 2, "ids": ["a"] * 20}, ValueError, 'name "a" appears in rows 0 and 1'),
     "negative ids": (GOOD, {"k": 2, "ids": range(-5, 15)}, ValueError, "id at row 0 is -5"),
     "float ids": (GOOD, {"k": 2, "ids": np.arange(20.0)}, TypeError, "dtype float64"),
     "too few ids": (GOOD, {"k": 2, "ids": range(19)}, ValueError, "ids: expected 20, found 19"),
@@ -178,6 +178,6 @@ def test_bad_files(tmp_path) -> None:
         path.write_text(damaged)
         with pytest.raises(ValueError, match=r"damaged|not a readable"):
             aw.load(path)
-    path.write_text(text.replace('"version":1', '"version":9'))
+    path.write_text(text.replace('"version":2', '"version":9'))
     with pytest.raises(ValueError, match="newer armwise"):
         aw.load(path)

@@ -122,7 +122,7 @@ def test_what_is_wrong_with_a_table_is_said() -> None:
         policy.choose(pa.table({"a": [1.0, 2.0], "id": [1, None]}), k=1, ids="id")
     with pytest.raises(ValueError, match="must not be negative"):
         policy.choose(pa.table({"a": [1.0, 2.0], "id": [1, -1]}), k=1, ids="id")
-    with pytest.raises(ValueError, match="stands in row 0 and again in row 2"):
+    with pytest.raises(ValueError, match="appears in rows 0 and 2"):
         policy.choose(pa.table({"a": [1.0, 2.0, 3.0], "id": ["x", "y", "x"]}), k=1, ids="id")
     with pytest.raises(ValueError, match="no arms"):
         policy.choose(pa.table({"a": pa.array([], pa.float64())}), k=1)

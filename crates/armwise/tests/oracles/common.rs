@@ -166,3 +166,25 @@ pub(crate) fn parts_suffice(oracle: &dyn Oracle, instance: &Instance, rng: &mut 
         (whole, part) => panic!("{whole:?} but {part:?} for {instance:?}"),
     }
 }
+
+/// What `Selection::floors` promises: of some rows, only the chosen arms can be chosen once others come to them, and of
+/// the others only those that reach the floors.
+pub(crate) fn floors_hold(oracle: &dyn Oracle, instance: &Instance, rng: &mut Rng) {
+    let (here, there): (Vec<usize>, Vec<usize>) = (0..instance.ids.len()).partition(|_| rng.below(2) == 0);
+    if here.is_empty() {
+        return;
+    }
+    let some = instance.rows(&here);
+    let Ok(known) = some.with(|scores| oracle.argmax(scores)) else { return };
+    let (Some(floors), Ok(whole)) = (known.floors.clone(), instance.with(|scores| oracle.argmax(scores))) else {
+        return;
+    };
+    let known = some.named(&known);
+    for arm in &whole.arms {
+        if there.contains(&arm.row) {
+            assert!(instance.score(*arm) >= floors[arm.block], "{arm:?} is below {floors:?}: {instance:?}");
+        } else {
+            assert!(known.contains(&(instance.ids[arm.row], arm.block)), "{arm:?} was no candidate: {instance:?}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The k best arms.
 
-use crate::common::{Instance, Rng, instance, order_does_not_matter, parts_suffice};
+use crate::common::{Instance, Rng, floors_hold, instance, order_does_not_matter, parts_suffice};
 use armwise::{Arms, Error, Infeasible, Oracle, Round, Scores, Ties, TopK};
 use std::time::Instant;
 
@@ -36,6 +36,7 @@ fn top_k_is_exact_on_random_instances() {
             }
         }
         order_does_not_matter(&top_k, &instance, &mut rng);
+        floors_hold(&top_k, &instance, &mut rng);
         parts_suffice(&top_k, &instance, &mut rng);
     }
 }
