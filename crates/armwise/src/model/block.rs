@@ -22,7 +22,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block with these sums; they are checked when a model is made of it ([`Model::from_blocks`]).
+    /// A block with these sums; they are checked when a model is made of it ([`Model::from_blocks`](crate::Model::from_blocks)).
     #[must_use]
     pub fn from_sums(count: u64, b: Vec<f64>, g: Vec<f64>, rr: Option<f64>) -> Self {
         Self { count, b, g, rr }
