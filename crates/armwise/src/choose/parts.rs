@@ -345,7 +345,7 @@ impl<'a> Choosing<'a> {
 }
 
 /// Refuses floors unless there is one for each block.
-pub(super) fn checked(floors: Option<Vec<f64>>, blocks: usize) -> Result<Option<Vec<f64>>, Error> {
+fn checked(floors: Option<Vec<f64>>, blocks: usize) -> Result<Option<Vec<f64>>, Error> {
     match floors {
         Some(floors) if floors.len() != blocks => {
             Err(Error::Dimension { what: "floors", expected: blocks, found: floors.len() })
