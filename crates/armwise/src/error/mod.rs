@@ -119,9 +119,9 @@ pub enum Error {
     /// The round was closed by `close_before`.
     #[error("round {t} is closed: rewards are taken from round {open_from} on")]
     RoundClosed { t: u64, open_from: u64 },
-    /// V is not numerically positive definite.
+    /// The sums of a block are not those of any observations, by more than rounding explains.
     #[error(
-        "V of block {block} is not positive definite at pivot {pivot}: lambda is too small for the scale of the features, or observations were unlearned that were never learned"
+        "G of block {block} is not positive semi-definite at pivot {pivot}, as a sum of x x' must be: something was unlearned that was never learned, or that was so large that only its rounding is left, or the sums were made by other means"
     )]
     NotPositiveDefinite { block: u32, pivot: usize },
     /// Two models that do not fit together.

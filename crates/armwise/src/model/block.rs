@@ -53,6 +53,11 @@ impl Block {
         self.rr
     }
 
+    /// Nothing is learned any more, so nothing but rounding is left in the sums.
+    pub(super) fn clear(&mut self) {
+        self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr).for_each(|sum| *sum = 0.0);
+    }
+
     pub(super) fn scale(&mut self, factor: f64) {
         for sum in self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr) {
             *sum *= factor;
