@@ -137,8 +137,9 @@ impl Model {
     pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
         seen.iter().enumerate().try_for_each(|(row, seen)| self.check(row, seen))?;
         // Rounds in one batch may differ; the sums are discounted in the order of arrival, as for one at a time.
-        for run in seen.chunk_by(|a, b| a.t == b.t) {
-            self.advance(run[0].t);
+        let forgets = self.gamma < 1.0;
+        for run in seen.chunk_by(|a, b| a.t == b.t || !forgets) {
+            run.iter().for_each(|seen| self.advance(seen.t));
             let weight = self.weight(run[0].t);
             let mut rows_of: Vec<Vec<&Observation<'_>>> = vec![Vec::new(); self.blocks.len()];
             for seen in run {
