@@ -56,7 +56,8 @@ exactness: .venv/ready
 	$(PYTHON) bench/budget.py --quick
 	$(PYTHON) bench/choose.py --quick
 
-# The wheel, in a virtual environment of its own: types, docstrings, tests and the quick start against what was installed.
+# The wheel, in a virtual environment of its own: types, docstrings and tests against what was installed; then the quick
+# start in another, which has only what `pip install .` brings.
 # The tests run in an empty folder, so that nothing is taken from the sources by accident.
 WHEEL = target/python
 python: python/requirements-test.txt
@@ -72,7 +73,8 @@ python: python/requirements-test.txt
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
 	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
-	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
+	python3 -m venv $(WHEEL)/plain && $(WHEEL)/plain/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
+	cd $(WHEEL)/empty && ../plain/bin/python $(CURDIR)/examples/quickstart.py
 
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:

@@ -4,8 +4,7 @@ use super::{ChosenArm, Decision};
 use crate::model::check_features;
 use crate::oracle::Selection;
 use crate::score::{Explanation, Scorer};
-use crate::{Arms, Error, Oracle, Pick, Row, Scores};
-use rayon::prelude::*;
+use crate::{Arms, Error, Oracle, Pick, Row, Scores, tasks};
 
 /// Asks the oracle and checks its answer, since an oracle outside this crate may make mistakes.
 pub(super) fn ask(oracle: &dyn Oracle, scores: &Scores<'_>) -> Result<Selection, Error> {
@@ -51,7 +50,8 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
         return task(picks);
     }
     // Collected first, so that the error is the first in the order of the picks, whatever the threads do.
-    let tasks: Vec<_> = picks.par_chunks(PICKS).map(task).collect();
+    let parts: Vec<&[Pick]> = picks.chunks(PICKS).collect();
+    let tasks = tasks::map(parts.len(), || (), |(), part| task(parts[part]));
     let mut all = Vec::with_capacity(picks.len());
     for arms in tasks {
         all.extend(arms?);

@@ -6,7 +6,8 @@ use super::source::{Bounds, Room};
 use super::{is_few, means_for, pays};
 use crate::Arms;
 use crate::kernel::{ordered, unordered};
-use crate::score::{Scorer, rows_per_task, share};
+use crate::score::{Scorer, rows_per_task};
+use crate::tasks::share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.

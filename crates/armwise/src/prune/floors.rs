@@ -3,9 +3,9 @@
 use super::source::{Bounds, Room};
 use super::{is_few, means_for, pays};
 use crate::oracle::pairs_above;
-use crate::score::{Scorer, rows_per_task, share_parts};
+use crate::score::{Scorer, rows_per_task};
+use crate::tasks::{self, share_parts};
 use crate::{Arms, Error, Oracle, Scores, Ties};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The rows, ascending, that may reach the floor of a block in which they are eligible, and perhaps some that just miss
@@ -41,8 +41,8 @@ pub(crate) fn rows_reaching(
             rows.iter_mut().for_each(|row| *row += first);
             Some(rows)
         };
-        let tasks = (0..arms.len().div_ceil(rows_per_task)).into_par_iter();
-        let parts: Option<Vec<Vec<usize>>> = tasks.map_init(Room::default, task).collect();
+        let parts = tasks::map(arms.len().div_ceil(rows_per_task), Room::default, task);
+        let parts: Option<Vec<Vec<usize>>> = parts.into_iter().collect();
         if let Some(parts) = parts {
             return Ok(parts.concat());
         }

@@ -5,13 +5,10 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-mod tasks;
-
-pub(crate) use tasks::{share, share_parts};
-
 use crate::kernel::{Kernel, Packed, Products};
 use crate::policy::{Draw, Times};
 use crate::{Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream};
+use crate::tasks::share_parts;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -9,9 +9,9 @@ use super::remembered::{Part, Remembered};
 use crate::kernel::Products;
 use crate::prune::best::{Candidate, Candidates};
 use crate::prune::bound::{Bound, Formula, Uppers, fill, rounded_up};
-use crate::score::{Scorer, rows_per_task, share_parts};
+use crate::score::{Scorer, rows_per_task};
+use crate::tasks::{self, share_parts};
 use crate::{Arms, Features};
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
@@ -150,7 +150,8 @@ impl Catalogue {
             };
             rows.iter().enumerate().map(arm).collect()
         };
-        let scored: Vec<Vec<Candidate>> = batch.par_chunks(rows_per_task).map(score).collect();
+        let parts: Vec<&[Candidate]> = batch.chunks(rows_per_task).collect();
+        let scored = tasks::map(parts.len(), || (), |(), part| score(parts[part]));
         scored.into_iter().flatten().for_each(|arm| {
             best.push(arm);
         });
