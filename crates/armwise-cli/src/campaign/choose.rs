@@ -1,7 +1,8 @@
 //! `armwise choose`.
 //!
 //! The sends are complete on the disk, under a temporary name, before the round is committed, and get their final name
-//! after it. If something fails in between, `armwise export` writes them again.
+//! after it. If something fails in between, `armwise export` writes them again, and so does the same command if it has
+//! a `--key`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use armwise_campaign::{
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Campaign, Failure, TableArguments, print, say, streams, text};
+use super::{Campaign, Failure, KeyArgument, TableArguments, print, say, streams, text};
 
 /// Arguments of `choose`.
 #[derive(Args)]
@@ -34,6 +35,8 @@ pub(crate) struct Arguments {
     /// The seed of this round's draws; the campaign's unless given.
     #[arg(long)]
     seed: Option<u64>,
+    #[command(flatten)]
+    key: KeyArgument,
     /// Threads; all processors unless given. The sends do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -47,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.campaign.campaign;
     let table = arguments.table.open()?;
     let mut campaign = if arguments.dry_run { File::read(path)? } else { File::write(path, "choose")? };
-    let options = ChooseOptions { round: arguments.round, seed: arguments.seed };
+    let options = ChooseOptions { round: arguments.round, seed: arguments.seed, key: arguments.key.key()? };
     let bar = ProgressBar::new_spinner();
     bar.set_style(
         ProgressStyle::with_template("{spinner} {human_pos} customers read, {per_sec}")
@@ -63,7 +66,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         (None, true) => None,
     };
     let (file, to_stdout) = (out.filter(|out| !streams::is_stream(out)), out.is_some_and(streams::is_stream));
-    let sheet = (to_stdout || arguments.dry_run).then(|| sends(&choice.sent));
+    if choice.is_repeated() {
+        say("this request was carried out before under the same key: its round and its sends once more\n");
+        if campaign.round(choice.summary.round)?.revoked() {
+            say("warning: the round was revoked since, so nothing should be sent\n");
+        }
+    }
+    let sheet = (to_stdout || arguments.dry_run).then(|| sends(campaign.tag(), &choice.sent));
     let summary = match (&sheet, file) {
         (Some(sheet), Some(file)) if arguments.dry_run => {
             streams::write(sheet, file)?;

@@ -11,7 +11,7 @@ use armwise_campaign::{
 };
 use clap::Args;
 
-use super::{Campaign, Failure, SOME_REJECTED, TableArguments, print, say, streams, text};
+use super::{Campaign, Failure, KeyArgument, SOME_REJECTED, TableArguments, print, say, streams, text};
 
 /// Arguments of `learn`, `correct` and `undelivered`.
 #[derive(Args)]
@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     campaign: Campaign,
     #[command(flatten)]
     table: TableArguments,
-    /// All rows are about this round.
+    /// All rows are about this round. Needed for a table without decisions and rounds if several rounds are open.
     #[arg(long)]
     round: Option<u64>,
     /// The table lists who answered and has no reward: each answer is worth this much.
@@ -29,6 +29,8 @@ pub(crate) struct Arguments {
     /// Where rows go that are put aside; rejects.csv beside the table unless given.
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArgument,
 }
 
 /// Arguments of `close` and `revoke`.
@@ -39,6 +41,8 @@ pub(crate) struct RoundArguments {
     /// The round.
     #[arg(long)]
     round: u64,
+    #[command(flatten)]
+    key: KeyArgument,
 }
 
 /// Which of the three commands.
@@ -57,9 +61,10 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         (Kind::Undelivered, None) => (Feedback::Undelivered, "undelivered"),
         (_, Some(_)) => return Err(Failure::usage("--only-responders has a meaning for learn only")),
     };
+    let key = arguments.key.key()?;
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, name)?;
-    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round)?;
+    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round, key.as_ref())?;
     let beside = || match arguments.table.table.parent() {
         Some(folder) if !streams::is_stream(&arguments.table.table) => folder.join("rejects.csv"),
         _ => PathBuf::from("rejects.csv"),
@@ -77,8 +82,9 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
 }
 
 pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "close")?;
-    let closed = close_round(&mut campaign, arguments.round)?;
+    let closed = close_round(&mut campaign, arguments.round, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &closed, String::new);
     }
@@ -92,8 +98,9 @@ pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn revoke(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "revoke")?;
-    let revoked = revoke_round(&mut campaign, arguments.round)?;
+    let revoked = revoke_round(&mut campaign, arguments.round, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &revoked, String::new);
     }

@@ -15,7 +15,10 @@ mod text;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use armwise_campaign::table::{Format, Table};
+use armwise_campaign::{
+    core::Key,
+    table::{Format, Table},
+};
 use clap::{Args, Subcommand};
 use failure::Failure;
 use serde::Serialize;
@@ -85,6 +88,21 @@ struct Campaign {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+}
+
+/// The caller's own name for a request.
+#[derive(Args)]
+struct KeyArgument {
+    /// Your own name for this request, up to 200 characters without spaces: after any failure, the same request with
+    /// the same key gives the same answer and is carried out once.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+impl KeyArgument {
+    fn key(&self) -> Result<Option<Key>, Failure> {
+        Ok(self.key.as_deref().map(Key::new).transpose()?)
+    }
 }
 
 /// A table to be read.

@@ -14,12 +14,11 @@ pub use migrate::{MigratedFile, migrate};
 use crate::{
     Campaign, Error,
     core::{
-        DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Sent, Setup, Sha, Verified,
-        failpoint,
+        Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal, Setup, Verified, failpoint,
     },
 };
 use lock::Lock;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
 /// A journal in a SQLite file.
@@ -76,10 +75,27 @@ fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Option<Lock
     if writer.is_some() && about.permissions().readonly() {
         return Err(Error::Storage { path: path.to_owned(), problem: "the file is read-only".to_owned(), cause: None });
     }
+    if writer.is_some() {
+        one_name(path, &about)?;
+    }
     let lock = writer.map(|writer| Lock::take(path, writer)).transpose()?;
     let flags = if writer.is_some() { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
     Ok((db.map_err(|error| sql(path, error))?, lock))
+}
+
+/// Refuses a file with several names: SQLite's files and the lock beside one name are not those beside another, so
+/// writers under two names would overwrite each other.
+fn one_name(path: &Path, about: &std::fs::Metadata) -> Result<(), Error> {
+    #[cfg(unix)]
+    {
+        let links = std::os::unix::fs::MetadataExt::nlink(about);
+        if links > 1 {
+            return Err(Error::Linked { path: path.to_owned(), links });
+        }
+    }
+    let _ = (path, about);
+    Ok(())
 }
 
 impl Campaign {
@@ -124,10 +140,19 @@ impl Journal for Sqlite {
         &self.path
     }
 
-    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error> {
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sql(&path, error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        // The connection is only borrowed, because `check` reads through it what is not committed yet. Nothing else
+        // begins a transaction on it: a writer has no other.
+        let begun = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate);
+        let transaction = begun.map_err(failed)?;
         let head = rows::head(&transaction).map_err(failed)?;
         if head != *against {
             return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
@@ -149,6 +174,7 @@ impl Journal for Sqlite {
             appended.push(record.entry);
         }
         failpoint("entry-written");
+        check(self)?;
         failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
         transaction.commit().map_err(failed)?;
         failpoint("committed");
@@ -159,6 +185,12 @@ impl Journal for Sqlite {
         let mut statement =
             self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?").map_err(|error| self.sql(error))?;
         statement.query_row([seq.cast_signed()], rows::read_entry).optional().map_err(|error| self.sql(error))
+    }
+
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
+        let mut statement =
+            self.db.prepare_cached("SELECT * FROM entry WHERE key = ?").map_err(|error| self.sql(error))?;
+        statement.query_row([key], rows::read_entry).optional().map_err(|error| self.sql(error))
     }
 
     fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
@@ -180,14 +212,15 @@ impl Journal for Sqlite {
         bytes.optional().map_err(|error| self.sql(error))
     }
 
-    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
-        self.collect("SELECT * FROM decision WHERE id >= ? AND id < ? ORDER BY id", range(round), rows::read_decision)
-    }
-
-    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error> {
-        let sql = "SELECT id, customer, promotion FROM decision WHERE id = ?";
-        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.sql(error))?;
-        statement.query_row([id.key()], rows::read_named).optional().map_err(|error| self.sql(error))
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
+        let sql = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", rows::DECISION);
+        let mut statement = self.db.prepare_cached(&sql).map_err(|error| self.sql(error))?;
+        let mut found = statement.query(range(round)).map_err(|error| self.sql(error))?;
+        while let Some(row) = found.next().map_err(|error| self.sql(error))? {
+            let (seq, sent) = rows::read_decision(row).map_err(|error| self.sql(error))?;
+            take(seq, sent)?;
+        }
+        Ok(())
     }
 
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
@@ -196,20 +229,19 @@ impl Journal for Sqlite {
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
-        let sql = "SELECT decision, reward FROM outcome WHERE seq = ? ORDER BY number";
-        self.collect(sql, [seq.cast_signed()], rows::read_outcome)
+        let sql = "SELECT number, decision, reward FROM outcome WHERE seq = ? ORDER BY number";
+        let numbered = self.collect(sql, [seq.cast_signed()], rows::read_numbered)?;
+        if let Some(place) = (1_i64..).zip(&numbered).position(|(place, &(number, _))| place != number) {
+            let problem = format!("outcome {} of entry {seq} has the number {}", place + 1, numbered[place].0);
+            return Err(Error::Damaged { path: self.path.clone(), problem, cause: None });
+        }
+        Ok(numbered.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         let sql = "SELECT o.decision, o.reward, o.seq, e.kind FROM outcome o JOIN entry e ON e.seq = o.seq \
                    WHERE o.decision >= ? AND o.decision < ? ORDER BY o.seq, o.number";
         self.collect(sql, range(round), rows::read_heard)
-    }
-
-    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE json_extract(body, '$.digest') = ? AND kind = ?)";
-        let found = self.db.query_row(sql, params![digest.to_string(), kind.name()], |row| row.get(0));
-        found.map_err(|error| self.sql(error))
     }
 
     fn count(&self) -> Result<(u64, u64), Error> {
