@@ -4,6 +4,7 @@
 //! done, 3 some rows put aside, others as in [`failure`].
 
 mod amend;
+mod backup;
 mod choose;
 mod failure;
 mod init;
@@ -75,6 +76,9 @@ pub(crate) enum Command {
     /// Sum the model anew from the journal and compare it with the hash that the journal names.
     #[command(after_help = "Example: armwise replay spring.armwise --until 12")]
     Replay(look::ReplayArguments),
+    /// Copy a campaign that may be in use, as of one moment, into a new file.
+    #[command(after_help = "Example: armwise backup spring.armwise copy.armwise")]
+    Backup(backup::Arguments),
     /// Write a campaign of schema version 2 into a new file; the old one stays.
     #[command(after_help = "Example: armwise migrate old.armwise new.armwise")]
     Migrate(migrate::Arguments),
@@ -138,6 +142,7 @@ pub(crate) fn run(command: &Command) -> ExitCode {
         Command::Export(arguments) => look::export(arguments),
         Command::Verify(arguments) => look::verify(arguments),
         Command::Replay(arguments) => look::replay(arguments),
+        Command::Backup(arguments) => backup::run(arguments),
         Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {

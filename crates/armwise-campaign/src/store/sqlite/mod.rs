@@ -3,12 +3,14 @@
 //! An append is one transaction (WAL, synchronous=FULL), so it is on the disk or it is not. A writer holds the kernel
 //! lock beside the file until it is dropped; readers need none.
 
+mod backup;
 mod lock;
 mod migrate;
 mod old;
 mod rows;
 mod schema;
 
+pub use backup::{BackedUp, backup};
 pub use migrate::{MigratedFile, migrate};
 
 use crate::{
