@@ -289,7 +289,7 @@ fn what_was_rewarded_is_remembered_across_a_save() {
 fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
     let text = trained(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() }), D, 2, 3).to_json().expect("json");
     let load = |text: &str| Learner::<Algorithm>::from_json(text).map(|_| ()).expect_err("bad file");
-    assert_eq!(load(&text.replace("\"version\":2", "\"version\":3")), Error::NewerFormat { found: 3, supported: 2 });
+    assert_eq!(load(&text.replace("\"version\":3", "\"version\":4")), Error::NewerFormat { found: 4, supported: 3 });
     assert!(matches!(load(&text[..text.len() / 2]), Error::BadFormat(_)));
     assert!(matches!(load(""), Error::BadFormat(_)));
     assert!(matches!(load("{\"format\":\"something else\",\"version\":1}"), Error::BadFormat(_)));
@@ -397,7 +397,7 @@ fn a_file_of_format_1_loads_and_says_what_it_lacks() {
     old.observe(&[Observation { t: 6, block: 0, x: &x, reward: 2.0 }]).expect("good");
     old.forget(0.5).expect("good");
     let text = old.to_json().expect("json");
-    assert!(text.contains("\"version\":2") && !text.contains("\"rr\""));
+    assert!(text.contains("\"version\":3") && !text.contains("\"rr\""));
     let again = Learner::<Algorithm>::from_json(&text).expect("just written");
     assert_eq!(again.model(), old.model());
     // Only what the format had is in its checksum, and only that may be in the file.

@@ -4,7 +4,7 @@
 
 use super::Observation;
 use crate::kernel::Kernel;
-use rayon::prelude::*;
+use crate::tasks;
 use serde::{Deserialize, Serialize};
 
 /// The sums of one block.
@@ -54,6 +54,11 @@ impl Block {
         self.rr
     }
 
+    /// Nothing is learned any more, so nothing but rounding is left in the sums.
+    pub(super) fn clear(&mut self) {
+        self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr).for_each(|sum| *sum = 0.0);
+    }
+
     pub(super) fn scale(&mut self, factor: f64) {
         for sum in self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr) {
             *sum *= factor;
@@ -89,7 +94,7 @@ impl Block {
         if rows.len() * d * d <= PARALLEL {
             return add(0, &mut lines);
         }
-        let parts = rayon::current_num_threads();
+        let parts = tasks::threads();
         // Lines grow, so parts of equal work end at square roots.
         let end = |part: usize| (d * d * part / parts).isqrt() / 8 * 8;
         let (mut bands, mut rest) = (Vec::with_capacity(parts), lines.as_mut_slice());
@@ -97,6 +102,6 @@ impl Block {
             bands.push((end(part - 1), rest.split_off_mut(..end(part) - end(part - 1)).unwrap_or_default()));
         }
         bands.push((end(parts - 1), rest));
-        bands.into_par_iter().for_each(|(first, lines)| add(first, lines));
+        tasks::share_parts(bands.into_iter(), || (), |(), _, (first, lines)| add(first, lines));
     }
 }
