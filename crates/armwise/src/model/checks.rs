@@ -25,8 +25,11 @@ const SHARE_OF_LAMBDA: f64 = 1e-6;
 const SHARE_OF_TRACE: f64 = 1e-7;
 
 impl Model {
-    /// Refuses an observation that the model cannot learn from; `row` is its place in the batch.
-    pub(crate) fn check(&self, row: usize, seen: &Observation<'_>) -> Result<(), Error> {
+    /// Refuses an observation that the model cannot learn from; `row` is its place in the batch, for the error.
+    ///
+    /// # Errors
+    /// As [`observe`](Self::observe).
+    pub fn check(&self, row: usize, seen: &Observation<'_>) -> Result<(), Error> {
         self.known(seen.block)?;
         if seen.x.len() != self.dim {
             let what = "features of an observation";

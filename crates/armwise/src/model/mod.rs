@@ -15,9 +15,8 @@ pub use posterior::Posterior;
 pub(crate) use posterior::cholesky;
 pub(crate) use widths::{UNIT, Widths};
 
-use crate::{Error, error::check, kernel::triangle};
+use crate::{Error, error::check, kernel::triangle, tasks};
 use checks::{MOST_NUMBERS, Unchecked, check_sums};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -137,8 +136,9 @@ impl Model {
     pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
         seen.iter().enumerate().try_for_each(|(row, seen)| self.check(row, seen))?;
         // Rounds in one batch may differ; the sums are discounted in the order of arrival, as for one at a time.
-        for run in seen.chunk_by(|a, b| a.t == b.t) {
-            self.advance(run[0].t);
+        let forgets = self.gamma < 1.0;
+        for run in seen.chunk_by(|a, b| a.t == b.t || !forgets) {
+            run.iter().for_each(|seen| self.advance(seen.t));
             let weight = self.weight(run[0].t);
             let mut rows_of: Vec<Vec<&Observation<'_>>> = vec![Vec::new(); self.blocks.len()];
             for seen in run {
@@ -268,10 +268,9 @@ impl Model {
     /// The posteriors of all blocks for choosing in round `t`: what was learned counts as at the end of round t - 1.
     pub(crate) fn posteriors(&self, t: u64, ridge: f64) -> Result<Vec<Posterior>, Error> {
         let factor = self.discount(self.idle(t));
-        let number_of_blocks = self.blocks.len() as u32;
         let new = |block| Posterior::new(&self.blocks[block as usize], block, ridge, factor);
         // Collected first, so that the error names the first bad block, whatever the threads do.
-        let posteriors: Vec<_> = (0..number_of_blocks).into_par_iter().map(new).collect();
+        let posteriors = tasks::map(self.blocks.len(), || (), |(), block| new(block as u32));
         posteriors.into_iter().collect()
     }
 
