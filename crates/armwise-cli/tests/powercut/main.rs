@@ -9,31 +9,33 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod disk;
+#[path = "../random/mod.rs"]
+mod random;
 
 use std::{
     collections::BTreeMap,
     fs,
-    path::Path,
     process::{Command, Output},
     sync::OnceLock,
     thread,
 };
 
-use common::{Folder, armwise, customers, draws};
+use common::Folder;
 use disk::{Cut, Disk, Event, events};
+use random::{customers, draws};
 use serde_json::Value;
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
-    armwise(folder, arguments).output().unwrap()
+fn run(folder: &Folder, arguments: &str) -> Output {
+    folder.armwise(&words(arguments)).output().unwrap()
 }
 
-fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
+fn words(text: &str) -> Vec<&str> {
+    text.split(' ').collect()
 }
 
 /// A command of the session, and what was there when it had ended.
 struct Step {
-    arguments: Vec<String>,
+    arguments: String,
     code: i32,
     /// How many events there were when it had ended.
     end: usize,
@@ -62,55 +64,48 @@ fn session() -> &'static Session {
 fn record() -> Session {
     let (folder, tools, looking) =
         (Folder::new("powercut-record"), Folder::new("powercut-tools"), Folder::new("powercut-looking"));
-    let (shim, log) = (tools.0.join("shim.so"), tools.0.join("log"));
+    let (shim, log) = (tools.path("shim.so"), tools.path("log"));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/powercut/shim.c");
     let built = Command::new("cc").args(["-O1", "-shared", "-fPIC", "-o"]).arg(&shim).arg(source).status();
     assert!(built.expect("a C compiler is needed: install gcc").success());
 
-    fs::write(folder.0.join("customers.csv"), customers(60)).unwrap();
+    folder.write("customers.csv", customers(60));
     // The tables of answers are there from the start, empty, so that only what the commands write is recorded.
     let tables = ["w1.csv", "w2.csv", "corrections.csv", "bounces.csv"];
-    tables.iter().for_each(|table| fs::write(folder.0.join(table), "").unwrap());
+    tables.iter().for_each(|table| folder.write(table, ""));
     let mut before = Disk::of(&folder.0);
 
     let mut steps: Vec<Step> = Vec::new();
     let mut play = |code: i32, arguments: &str| {
-        let mut command = armwise(&folder.0, &words(arguments));
+        let mut command = folder.armwise(&words(arguments));
         command.env("LD_PRELOAD", &shim).env("POWERCUT_LOG", &log).env("POWERCUT_ROOT", &folder.0);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
         // Looked at in a copy, since a reader makes files, too.
-        for entry in fs::read_dir(&folder.0).unwrap() {
-            let path = entry.unwrap().path();
-            fs::copy(&path, looking.0.join(path.file_name().unwrap())).unwrap();
+        for name in folder.names() {
+            fs::copy(folder.path(&name), looking.path(&name)).unwrap();
         }
-        let status = status(&looking.0).unwrap();
-        let read = |name: &&str| Some(((*name).to_owned(), fs::read(folder.0.join(name)).ok()?));
+        let status = status(&looking).unwrap();
+        let read = |name: &&str| Some(((*name).to_owned(), fs::read(folder.path(name)).ok()?));
         let outputs = OUTPUTS.iter().filter_map(read).collect();
         let end = events(&fs::read(&log).unwrap()).len();
-        steps.push(Step { arguments: words(arguments), code, end, status, outputs });
-    };
-    // Decision ids as the sends give them.
-    let decisions = |name: &str| -> Vec<String> {
-        let text = fs::read_to_string(folder.0.join(name)).unwrap();
-        let column = text.lines().next().unwrap().split(',').position(|name| name == "decision").unwrap();
-        text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap().to_owned()).collect()
+        steps.push(Step { arguments: arguments.to_owned(), code, end, status, outputs });
     };
     let table = |name: &str, head: &str, rows: &[String]| {
-        fs::write(folder.0.join(name), format!("{head}\n{}\n", rows.join("\n"))).unwrap();
+        folder.write(name, format!("{head}\n{}\n", rows.join("\n")));
     };
     let paid = |ids: &[String], reward: &str| ids.iter().map(|id| format!("{id},{reward}")).collect::<Vec<_>>();
-    let reads = |disk: &mut Disk| tables.iter().for_each(|table| disk.rewrite(&folder.0.join(table)));
+    let reads = |disk: &mut Disk| tables.iter().for_each(|table| disk.rewrite(&folder.path(table)));
 
     play(0, "init c.armwise --from customers.csv --promotion mail=6 --promotion call=4");
     play(0, "choose c.armwise customers.csv --out first.csv");
-    let ids = decisions("first.csv");
+    let ids = folder.decisions("first.csv");
     let mut rows = paid(&ids[..5], "1");
     rows.extend(["nonsense,1".to_owned(), format!("{},many", ids[6])]);
     table("w1.csv", "decision,reward", &rows);
     play(3, "learn c.armwise w1.csv");
     play(0, "choose c.armwise customers.csv --out sends.csv");
-    let ids = decisions("sends.csv");
+    let ids = folder.decisions("sends.csv");
     table("w2.csv", "decision,reward", &paid(&ids[..4], "0.5"));
     play(0, "learn c.armwise w2.csv");
     play(0, "close c.armwise --round 1");
@@ -118,7 +113,7 @@ fn record() -> Session {
     play(0, "choose c.armwise customers.csv --out sends.csv");
     table("corrections.csv", "decision,reward", &paid(&ids[..2], "0.25"));
     play(0, "correct c.armwise corrections.csv");
-    table("bounces.csv", "decision", &ids[5..7].iter().map(ToString::to_string).collect::<Vec<_>>());
+    table("bounces.csv", "decision", &ids[5..7]);
     play(0, "undelivered c.armwise bounces.csv");
     play(0, "report c.armwise --html report.html");
     play(0, "export c.armwise results --out results.parquet");
@@ -129,8 +124,8 @@ fn record() -> Session {
 }
 
 /// What `status` says of the campaign, if it can be read.
-fn status(folder: &Path) -> Result<Value, String> {
-    let output = run(folder, &["status", "c.armwise", "--json"]);
+fn status(folder: &Folder) -> Result<Value, String> {
+    let output = run(folder, "status c.armwise --json");
     serde_json::from_slice(&output.stdout).map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
@@ -146,7 +141,7 @@ fn check(session: &Session, moment: usize, cut: Cut, seed: u64, ignores_syncs: b
     let (last, next) = (ended.checked_sub(1).map(|last| &session.steps[last]), session.steps.get(ended));
     // Files that commands wrote: complete, under their name, and the newest that was acknowledged.
     for name in OUTPUTS {
-        let found = fs::read(folder.0.join(name)).ok();
+        let found = fs::read(folder.path(name)).ok();
         let acknowledged = last.and_then(|step| step.outputs.get(name));
         let under_way = next.and_then(|step| step.outputs.get(name));
         if found.as_ref() != acknowledged && (found.is_none() || found.as_ref() != under_way) {
@@ -155,7 +150,7 @@ fn check(session: &Session, moment: usize, cut: Cut, seed: u64, ignores_syncs: b
         }
     }
     // The campaign: as after the last acknowledged command, or with the one that was under way.
-    let found = status(&folder.0);
+    let found = status(&folder);
     let committed = match (&found, last) {
         (Err(_), None) => false,
         (Err(message), Some(_)) => return Err(format!("the campaign cannot be read: {message}")),
@@ -164,7 +159,7 @@ fn check(session: &Session, moment: usize, cut: Cut, seed: u64, ignores_syncs: b
         (Ok(found), _) => return Err(format!("status is neither before nor after: {found}")),
     };
     let good = |when: &str| {
-        let verified = run(&folder.0, &["verify", "c.armwise"]);
+        let verified = run(&folder, "verify c.armwise");
         let said = String::from_utf8_lossy(&verified.stdout).into_owned() + &String::from_utf8_lossy(&verified.stderr);
         if verified.status.success() { Ok(()) } else { Err(format!("verify {when}: {said}")) }
     };
@@ -172,26 +167,27 @@ fn check(session: &Session, moment: usize, cut: Cut, seed: u64, ignores_syncs: b
         good("after the cut")?;
     }
     let Some(next) = next else { return Ok(()) };
-    retry(&folder.0, next, committed, last.is_none())?;
+    retry(&folder, next, committed, last.is_none())?;
     good("after the retry")
 }
 
 /// Gives the command that was under way again: it must end where it would have ended.
-fn retry(folder: &Path, step: &Step, committed: bool, first: bool) -> Result<(), String> {
-    let command = step.arguments[0].as_str();
+fn retry(folder: &Folder, step: &Step, committed: bool, first: bool) -> Result<(), String> {
+    let given = words(&step.arguments);
+    let command = given[0];
     // A round that is there is not chosen again: its sends are written once more. A campaign that is there is not begun again.
     let arguments = match command {
         "init" if committed => return Ok(()),
         "choose" if committed => {
             let round = step.status["rounds"].as_array().unwrap().len();
-            words(&format!("export c.armwise sends --round {round} --out {}", step.arguments[4]))
+            format!("export c.armwise sends --round {round} --out {}", given[4])
         }
         _ => step.arguments.clone(),
     };
-    let output = armwise(folder, &arguments).output().unwrap();
+    let output = run(folder, &arguments);
     if output.status.code() != Some(step.code) {
         let message = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("retry of {}: {}: {message}", arguments.join(" "), output.status));
+        return Err(format!("retry of {arguments}: {}: {message}", output.status));
     }
     let (found, expected) = (undated(status(folder)?), undated(step.status.clone()));
     for field in ["model", "observations", "rounds"] {
@@ -201,7 +197,7 @@ fn retry(folder: &Path, step: &Step, committed: bool, first: bool) -> Result<(),
     }
     for (name, expected) in &step.outputs {
         // A report says when it was made.
-        if name != "report.html" && fs::read(folder.join(name)).ok().as_ref() != Some(expected) {
+        if name != "report.html" && fs::read(folder.path(name)).ok().as_ref() != Some(expected) {
             return Err(format!("{name} after the retry of {command} is not what it was"));
         }
     }
@@ -263,8 +259,8 @@ fn a_cut_that_spares_everything_leaves_every_file() {
     session.events.iter().for_each(|event| disk.apply(event));
     let folder = Folder::new("powercut-whole");
     disk.after(Cut::Prefix, &folder.0, || session.events.len() as u64);
-    assert_eq!(status(&folder.0).unwrap(), last.status);
+    assert_eq!(status(&folder).unwrap(), last.status);
     for (name, bytes) in &last.outputs {
-        assert!(fs::read(folder.0.join(name)).unwrap() == *bytes, "{name}");
+        assert!(fs::read(folder.path(name)).unwrap() == *bytes, "{name}");
     }
 }

@@ -3,7 +3,7 @@
 //! The one thing to know: every name lies in the folder of the test, and there are no devices among them, since a command
 //! that replaces what it should not is what is looked for.
 
-use crate::common::customers;
+use crate::random::customers;
 
 /// Good commands, from which the others are made. T is a table of answers, R are rules, N is a name for a new file.
 const GOOD: [&str; 30] = [

@@ -10,17 +10,19 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod fuzzer;
+#[path = "../random/mod.rs"]
+mod random;
 
 use std::{
     fs,
-    path::Path,
     process::{Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use common::{Folder, armwise, customers, draws};
+use common::Folder;
 use fuzzer::Fuzzer;
+use random::{customers, draws};
 use rusqlite::{Connection, types::ValueRef};
 
 /// 0 done, 1 failure, 2 usage or bad input, 3 some rows put aside, 4 not found, 5 conflict, 6 storage, 75 locked.
@@ -32,8 +34,9 @@ const DONE: [i32; 2] = [0, 3];
 const LOOKING: [&str; 7] = ["status", "why", "report", "export", "verify", "replay", "backup"];
 
 /// Runs with a limit of time, so that a command that hangs is found, too.
-fn run(folder: &Path, words: &[String]) -> Result<Output, String> {
-    let mut child = armwise(folder, words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn run(folder: &Folder, words: &[String]) -> Result<Output, String> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut child = folder.armwise(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let read = |from: &mut dyn std::io::Read| {
         let mut bytes = Vec::new();
@@ -59,12 +62,12 @@ fn run(folder: &Path, words: &[String]) -> Result<Output, String> {
 }
 
 /// All rows of all tables, read from a copy: looking makes files.
-fn content(folder: &Path, scratch: &Path) -> Result<Vec<String>, String> {
+fn content(folder: &Folder, scratch: &Folder) -> Result<Vec<String>, String> {
     for end in ["", "-wal", "-shm"] {
-        let copy = scratch.join(format!("c.armwise{end}"));
+        let copy = scratch.path(&format!("c.armwise{end}"));
         let _ = fs::remove_file(&copy);
         if end != "-shm" {
-            let _ = fs::copy(folder.join(format!("c.armwise{end}")), copy);
+            let _ = fs::copy(folder.path(&format!("c.armwise{end}")), copy);
         }
     }
     let rows = |file: Connection| -> rusqlite::Result<Vec<String>> {
@@ -86,42 +89,27 @@ fn content(folder: &Path, scratch: &Path) -> Result<Vec<String>, String> {
         all.sort();
         Ok(all)
     };
-    Connection::open(scratch.join("c.armwise")).and_then(rows).map_err(|error| error.to_string())
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
+    Connection::open(scratch.path("c.armwise")).and_then(rows).map_err(|error| error.to_string())
 }
 
 /// A campaign of two rounds, of which one has rewards, with all that commands refer to.
-fn begin(folder: &Path) -> Vec<String> {
-    fs::write(folder.join("customers.csv"), customers(40)).unwrap();
-    let good = |text: &str| {
-        let output = run(folder, &words(text)).unwrap();
-        assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
-    };
+fn begin(folder: &Folder) -> Vec<String> {
+    folder.write("customers.csv", customers(40));
+    let good = |text: &str| folder.code(0, &text.split(' ').collect::<Vec<_>>());
     good("init c.armwise --from customers.csv --promotion mail=4 --promotion call=3");
     good("choose c.armwise customers.csv --out sends.csv");
     good("choose c.armwise customers.csv --out more.csv");
-    let ids = |name: &str| {
-        let text = fs::read_to_string(folder.join(name)).unwrap();
-        let column = text.lines().next().unwrap().split(',').position(|name| name == "decision").unwrap();
-        text.lines().skip(1).map(|line| line.split(',').nth(column).unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    let decisions = [ids("sends.csv"), ids("more.csv")].concat();
-    fs::write(folder.join("responses.csv"), format!("decision,reward\n{},1\n{},0.5\n", decisions[0], decisions[4]))
-        .unwrap();
+    let decisions = [folder.decisions("sends.csv"), folder.decisions("more.csv")].concat();
+    folder.write("responses.csv", format!("decision,reward\n{},1\n{},0.5\n", decisions[0], decisions[4]));
     good("learn c.armwise responses.csv");
     good("export c.armwise learner --out learner.json");
-    fs::copy(folder.join("campaign.toml"), folder.join("rules.toml")).unwrap();
-    fs::create_dir(folder.join("folder")).unwrap();
-    std::os::unix::fs::symlink("c.armwise", folder.join("link.armwise")).unwrap();
-    fs::write(folder.join("other.armwise"), "not a campaign").unwrap();
+    fs::copy(folder.path("campaign.toml"), folder.path("rules.toml")).unwrap();
+    folder.write("other.armwise", "not a campaign");
     decisions
 }
 
 /// What a command did wrong, if anything.
-fn judge(folder: &Path, scratch: &Path, words: &[String], before: &[String]) -> Result<i32, String> {
+fn judge(folder: &Folder, scratch: &Folder, words: &[String], before: &[String]) -> Result<i32, String> {
     let output = run(folder, words)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let Some(code) = output.status.code() else { return Err(format!("ended by a signal: {}", output.status)) };
@@ -148,7 +136,7 @@ fn judge(folder: &Path, scratch: &Path, words: &[String], before: &[String]) -> 
         && init == "init"
         && code == 0
         && name.starts_with("new")
-        && folder.join(name).exists()
+        && folder.path(name).exists()
     {
         verify(name)?;
         let output = run(folder, &["choose", name, "good.csv", "--dry-run"].map(str::to_owned))?;
@@ -161,24 +149,21 @@ fn judge(folder: &Path, scratch: &Path, words: &[String], before: &[String]) -> 
 }
 
 /// The folder as it was at the start.
-fn restore(from: &Path, to: &Path) {
-    let _ = fs::remove_dir_all(to);
-    fs::create_dir_all(to.join("folder")).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() && !path.is_symlink() {
-            fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-        }
+fn restore(from: &Folder, to: &Folder) {
+    let _ = fs::remove_dir_all(&to.0);
+    fs::create_dir_all(to.path("folder")).unwrap();
+    for name in from.names() {
+        fs::copy(from.path(&name), to.path(&name)).unwrap();
     }
-    std::os::unix::fs::symlink("c.armwise", to.join("link.armwise")).unwrap();
+    std::os::unix::fs::symlink("c.armwise", to.path("link.armwise")).unwrap();
 }
 
 #[test]
 fn no_command_panics_and_what_is_refused_leaves_no_trace() {
     let commands: usize = std::env::var("ARMWISE_COMMANDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000);
     let start = Folder::new("commands-start");
-    let decisions = begin(&start.0);
-    let rules = fs::read_to_string(start.0.join("rules.toml")).unwrap();
+    let decisions = begin(&start);
+    let rules = start.read("rules.toml");
     let worker = |first: usize| {
         let (folder, scratch) =
             (Folder::new(&format!("commands-{first}")), Folder::new(&format!("commands-copy-{first}")));
@@ -186,17 +171,17 @@ fn no_command_panics_and_what_is_refused_leaves_no_trace() {
         let mut fresh = true;
         for number in (first..commands).step_by(2) {
             if fresh || number % 30 < 2 {
-                restore(&start.0, &folder.0);
+                restore(&start, &folder);
                 fresh = false;
             }
             let mut fuzzer = Fuzzer { draw: draws(number as u64) };
             let command = fuzzer.command(number);
-            fs::write(folder.0.join("responses.csv"), fuzzer.answers(&decisions)).unwrap();
-            fs::write(folder.0.join("rules.toml"), fuzzer.rules(&rules)).unwrap();
-            fs::write(folder.0.join("customers.csv"), fuzzer.customers()).unwrap();
-            fs::write(folder.0.join("good.csv"), customers(40)).unwrap();
-            let before = content(&folder.0, &scratch.0).unwrap();
-            match judge(&folder.0, &scratch.0, &command, &before) {
+            folder.write("responses.csv", fuzzer.answers(&decisions));
+            folder.write("rules.toml", fuzzer.rules(&rules));
+            folder.write("customers.csv", fuzzer.customers());
+            folder.write("good.csv", customers(40));
+            let before = content(&folder, &scratch).unwrap();
+            match judge(&folder, &scratch, &command, &before) {
                 Ok(code) => codes.push(code),
                 Err(problem) => {
                     problems.push(format!("command {number}, {command:?}: {problem}"));
