@@ -44,13 +44,11 @@ fn extreme(column: &str, sample: &[Sampled], place: usize) -> Option<Extreme> {
     let mut spread = deviation(values[count / 20..count - count / 20].iter().map(|(value, _)| *value));
     if spread <= 0.0 {
         // Nearly all values are the same: those that are not are compared with each other.
-        #[expect(clippy::float_cmp, reason = "copies of one value are left out")]
-        let others = values.iter().map(|(value, _)| *value).filter(|value| *value != far);
+        let others = values.iter().map(|(value, _)| *value).filter(|value| value.total_cmp(&far).is_ne());
         spread = deviation(others);
     }
     let is_extreme = spread > 0.0 && (far - median).abs() > TIMES * spread;
-    #[expect(clippy::float_cmp, reason = "the very value is looked for")]
-    let row = values.iter().find(|(value, _)| *value == far).map(|(_, row)| *row)?;
+    let row = values.iter().find(|(value, _)| value.total_cmp(&far).is_eq()).map(|(_, row)| *row)?;
     is_extreme.then(|| Extreme { column: column.to_owned(), row, value: far, spread })
 }
 

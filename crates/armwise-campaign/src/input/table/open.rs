@@ -81,7 +81,7 @@ impl Table {
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self, Error> {
         let format = format.map_or_else(|| Format::of(path), Ok)?;
         // Opening a pipe would wait for somebody who writes to it.
-        if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
             return Err(Error::table(
                 &path.display().to_string(),
                 "it is not a file; what comes from a pipe or a device must be copied into one",

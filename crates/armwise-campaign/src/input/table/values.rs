@@ -202,8 +202,7 @@ impl Rows {
         };
         let id = |(row, number): (usize, f64)| match number {
             number if number.is_nan() => Ok(None),
-            #[expect(clippy::float_cmp, reason = "whether it is whole is meant exactly")]
-            number if number.abs() < exact && number.trunc() == number => Ok(Some(format!("{}", number as i64))),
+            number if number.abs() < exact && number.fract() == 0.0 => Ok(Some(format!("{}", number as i64))),
             number => {
                 let problem = format!("{number} may not be the id that was meant: store ids as text or whole numbers");
                 Err(self.bad(row, column, problem))
