@@ -12,7 +12,8 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
     decision::Decision,
-    errors::raise,
+    errors::{raise, raise_of},
+    gate::detach,
     given::{Given, Ids, Matrix},
     oracle::{AnyOracle, name_of, ties_of},
     own,
@@ -43,7 +44,7 @@ impl Learner {
         py: Python<'_>,
         change: impl FnOnce(&mut Core<AnyPolicy>) -> Result<(), Error> + Send,
     ) -> PyResult<()> {
-        py.detach(|| change(Arc::make_mut(&mut self.lock()))).map_err(|error| raise(py, &error))
+        detach(py, || change(Arc::make_mut(&mut self.lock()))).map_err(|error| raise(py, &error))
     }
 
     fn book(
@@ -55,7 +56,9 @@ impl Learner {
         let py = decision.py();
         let decision = decision.get();
         let rewards = decision.rewards(rewards)?;
-        self.change(py, |core| change(core, &decision.inner, &rewards))
+        let chosen = &decision.inner;
+        detach(py, || change(Arc::make_mut(&mut self.lock()), chosen, &rewards))
+            .map_err(|error| raise_of(py, &error, chosen))
     }
 }
 
@@ -146,7 +149,7 @@ impl Learner {
             let rows = lent.rows(&decision);
             Ok((decision, rows))
         })?;
-        Ok(Decision { inner, rows })
+        Ok(Decision::new(inner, rows))
     }
 
     fn scores<'py>(
@@ -163,7 +166,7 @@ impl Learner {
         let (round, core) = (Round::new(seed, t), self.now());
         let scores = match own {
             Some(policy) => own::scores(py, &core, round, &lent, policy)?,
-            None => py.detach(|| core.scores(round, &lent.arms()?)).map_err(|error| raise(py, &error))?,
+            None => detach(py, || core.scores(round, &lent.arms()?)).map_err(|error| raise(py, &error))?,
         };
         let blocks = core.model().blocks().len();
         let rows = scores.len() / blocks;
@@ -265,13 +268,13 @@ impl Learner {
 
     fn to_json(&self, py: Python<'_>, seed: u64, t: u64) -> PyResult<String> {
         let core = self.now();
-        py.detach(|| core.to_json_with(Some(Round::new(seed, t)))).map_err(|error| raise(py, &error))
+        detach(py, || core.to_json_with(Some(Round::new(seed, t)))).map_err(|error| raise(py, &error))
     }
 
     /// The learner, and the seed and round to continue with, if the file has them.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> PyResult<(Self, Option<(u64, u64)>)> {
-        let read = py.detach(|| Core::from_json_with(text));
+        let read = detach(py, || Core::from_json_with(text));
         let (core, next) = read.map_err(|error| raise(py, &error))?;
         Ok((Self::of(core), next.map(|next| (next.seed, next.t))))
     }
@@ -285,7 +288,7 @@ impl Learner {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let core = self.now();
         let (dim, blocks) = (core.model().dim(), core.model().blocks().len());
-        let made = py.detach(|| -> Result<Vec<f64>, Error> {
+        let made = detach(py, || -> Result<Vec<f64>, Error> {
             let posteriors = (0..blocks as u32).map(|block| core.posterior(block)).collect::<Result<Vec<_>, _>>()?;
             Ok(posteriors.iter().flat_map(values).collect())
         });

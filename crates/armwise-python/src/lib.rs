@@ -7,7 +7,10 @@
 mod bridge;
 mod decision;
 mod errors;
+mod gate;
 mod given;
+mod ids;
+mod interleave;
 mod interrupt;
 mod lab;
 mod learner;
@@ -29,10 +32,13 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lab::Problem>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<own::Context>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(gate::after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(gate::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(oracle::solve, module)?)?;
     module.add_function(wrap_pyfunction!(policy::check_algorithm, module)?)?;
     module.add_function(wrap_pyfunction!(table::export, module)?)?;
-    module.add_function(wrap_pyfunction!(table::read_table, module)?)?;
+    module.add_function(wrap_pyfunction!(interleave::interleave, module)?)?;
     module.add_function(wrap_pyfunction!(lab::mean, module)?)?;
     Ok(())
 }

@@ -175,6 +175,8 @@ pub enum Quality {
     Optimal,
     /// The best sum of scores is at most the upper bound.
     Gap,
+    /// The oracle does not tell; the upper bound, the sum of all positive scores, holds for any super arm.
+    Unknown,
 }
 
 /// The answer of an oracle.
@@ -216,7 +218,7 @@ impl Selection {
         }
         let mut chosen = vec![0_u64; scores.values().len().div_ceil(64)];
         for arm in &self.arms {
-            let place = arm.row * scores.blocks() + arm.block;
+            let place = scores.place(*arm);
             let (word, bit) = (&mut chosen[place / 64], 1 << (place % 64));
             if *word & bit != 0 {
                 return bad(arm, "twice");
@@ -266,6 +268,14 @@ impl Selection {
         Self::in_order(arms, scores)
     }
 
+    /// A selection of these arms, put in order, by an oracle that does not tell how good it is.
+    #[must_use]
+    pub fn of_unknown_quality(arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
+        let positive = scores.values().iter().filter(|score| **score > 0.0);
+        let upper_bound = positive.sum::<f64>().min(f64::MAX);
+        Self { upper_bound, quality: Quality::Unknown, ..Self::optimal(arms, scores) }
+    }
+
     /// An optimal selection of these arms, which are in order.
     fn in_order(arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         let objective = arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
@@ -279,6 +289,14 @@ impl Selection {
             floors: None,
         }
     }
+}
+
+/// The rows of some arms, ascending.
+pub(crate) fn rows_of<'a>(arms: impl IntoIterator<Item = &'a Pick>) -> Vec<usize> {
+    let mut rows: Vec<usize> = arms.into_iter().map(|arm| arm.row).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }
 
 /// A sample's share of a count plus four standard errors, so that floors come out too low rather than too high.
