@@ -22,13 +22,14 @@ pub struct Amended {
 /// Changes the rules from the next round on. Features that are left out stay as they are.
 ///
 /// # Errors
-/// [`Error::Refused`] with the field that may not change, [`Error::Library`] for parameters of the algorithm outside
+/// [`Error::Config`] for rules that cannot be used, [`Error::Refused`] with the field that may not change, [`Error::Library`] for parameters of the algorithm outside
 /// their range; nothing has changed then.
 pub fn amend(campaign: &mut Campaign, mut config: Config) -> Result<Amended, Error> {
     let (now, against) = (campaign.config(), campaign.head());
     if config.features.column.is_empty() {
         config.features.column.clone_from(&now.features.column);
     }
+    config.check("the new rules")?;
     let names = |config: &Config| config.promotion.iter().map(|promotion| promotion.name.clone()).collect::<Vec<_>>();
     for (same, frozen) in [
         (config.customer == now.customer, Frozen::Customer),

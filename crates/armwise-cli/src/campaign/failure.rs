@@ -70,10 +70,13 @@ fn exit_code(error: &Error) -> u8 {
         | Error::UnknownFormat { .. }
         | Error::Config { .. }
         | Error::Usage(_)
+        | Error::Output { .. }
         | Error::Refused(Refusal::BadRound(_)) => USAGE,
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
         Error::Exists { .. } | Error::Refused(_) | Error::HeadMoved { .. } | Error::KeyUsed { .. } => CONFLICT,
-        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } => STORAGE,
+        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } | Error::NotWrittenOut { .. } => {
+            STORAGE
+        }
         Error::Locked { .. } => LOCKED,
         _ => FAILED,
     }
@@ -88,6 +91,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
         Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
+        Error::NotWrittenOut { .. } => "`armwise export` writes the sends of a round",
         Error::Damaged { .. } => "`armwise verify` says what can be recovered",
         _ => return None,
     })
