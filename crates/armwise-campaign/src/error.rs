@@ -111,6 +111,23 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file cannot be written there.
+    #[error("{} cannot be written to: it is {is}; choose another name", path.display())]
+    Output {
+        /// The path.
+        path: PathBuf,
+        /// What it is instead of a file that may be written.
+        is: &'static str,
+    },
+    /// The command is done and on the disk, but the file that tells of it could not be written.
+    #[error("{done}, but not written out: {error}")]
+    NotWrittenOut {
+        /// What was done.
+        done: String,
+        /// Why the file could not be written.
+        #[source]
+        error: Box<Error>,
+    },
     /// The campaign refuses the command.
     #[error("{0}")]
     Refused(Refusal),

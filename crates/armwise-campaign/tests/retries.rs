@@ -11,7 +11,9 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{Feedback, Key, Learned, Refusal, Tag, amend, close, fates, results, revoke, status, why},
+    output::Existing,
     round::{Choice, ChooseOptions, choose},
+    table::{Sheet, SheetFile},
 };
 use common::{Folder, TWO, begin, choose_round, csv, customers, learn_asked, learn_text, open};
 use std::{fs, path::Path};
@@ -120,7 +122,7 @@ fn a_choice_with_its_key_again_is_the_same_round_and_the_same_sends() {
     let mut campaign = begin(&folder, &table, &format!("segment = \"region\"\n{TWO}")).unwrap();
     let (first, again) = (folder.path("first.csv"), folder.path("again.csv"));
     let choice = choose_keyed(&campaign, &table, "week-1").unwrap();
-    let summary = choice.commit(&mut campaign, Some(&first)).unwrap();
+    let summary = choice.commit(&mut campaign, Some(sends_file(&first))).unwrap();
     // What happens meanwhile does not matter: rewards, another round, a restart.
     learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-1,1\nr1-2,0\n").unwrap();
     choose_round(&mut campaign, &table).unwrap();
@@ -131,7 +133,7 @@ fn a_choice_with_its_key_again_is_the_same_round_and_the_same_sends() {
     let choice = choose_keyed(&campaign, &table, "week-1").unwrap();
     assert!(choice.is_repeated());
     assert_eq!(choice.sent, campaign.sent(1).unwrap());
-    assert_eq!(choice.commit(&mut campaign, Some(&again)).unwrap(), summary, "to the bit, restart or not");
+    assert_eq!(choice.commit(&mut campaign, Some(sends_file(&again))).unwrap(), summary, "to the bit, restart or not");
     assert_eq!(fs::read(&first).unwrap(), fs::read(&again).unwrap());
     assert_eq!((campaign.head(), campaign.rounds().len()), (head, 2), "nothing has changed");
     // Another table, another seed or another round is another request.
@@ -152,7 +154,11 @@ fn a_choice_with_its_key_again_is_the_same_round_and_the_same_sends() {
 }
 
 /// Everything that `learn` says.
-fn said((learned, rejects): (Learned, armwise_campaign::table::Sheet)) -> (Learned, String) {
+fn sends_file(path: &Path) -> SheetFile {
+    SheetFile::begin(path, Existing::Replace, &[]).unwrap()
+}
+
+fn said((learned, rejects): (Learned, Sheet)) -> (Learned, String) {
     (learned, csv(&rejects))
 }
 

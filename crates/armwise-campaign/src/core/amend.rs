@@ -24,8 +24,8 @@ pub struct Amended {
 /// free.
 ///
 /// # Errors
-/// [`Error::Refused`] with the field that may not change, [`Error::Library`] for parameters of the algorithm outside
-/// their range, [`Error::KeyUsed`]; nothing has changed then.
+/// [`Error::Config`] for rules that cannot be used, [`Error::Refused`] with the field that may not change,
+/// [`Error::Library`] for parameters of the algorithm outside their range, [`Error::KeyUsed`]; nothing has changed then.
 pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> Result<Amended, Error> {
     let (now, against) = (campaign.config(), campaign.head());
     if config.features.column.is_empty() {
@@ -36,6 +36,7 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
         let changed = differences(&*campaign.config_after(entry.seq - 1)?, &config);
         return Ok(Amended { changed, from: campaign.next_round_after(entry.seq), model: entry.model });
     }
+    config.check("the new rules")?;
     let names = |config: &Config| config.promotion.iter().map(|promotion| promotion.name.clone()).collect::<Vec<_>>();
     for (same, frozen) in [
         (config.customer == now.customer, Frozen::Customer),

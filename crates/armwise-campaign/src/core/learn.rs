@@ -221,10 +221,12 @@ fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<(
     let mut responses = Vec::new();
     for rows in table.batches(Some(&wanted))? {
         let rows: Rows = rows?;
-        let mut texts = columns
-            .iter()
-            .map(|column| column.as_ref().map(|column| rows.any_texts(column)).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut texts = Vec::new();
+        for column in &columns {
+            // A reward may be any number; the others are names and ids.
+            let read = if *column == columns[4] { Rows::any_texts } else { Rows::ids };
+            texts.push(column.as_ref().map(|column| read(&rows, column)).transpose()?);
+        }
         let mut take = |place: usize, row: usize| texts[place].as_mut().and_then(|texts| texts[row].take());
         for row in 0..rows.len() {
             responses.push(Response {

@@ -21,14 +21,14 @@ use crate::{
         Refusal, Sent, Sha, failpoint, sends,
     },
     input::Source,
-    table::Pending,
+    table::SheetFile,
 };
 use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_held_out;
 use rayon::prelude::*;
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 /// Options of a choice.
 #[derive(Debug, Clone, Default)]
@@ -163,15 +163,16 @@ impl Choice {
     /// written once more.
     ///
     /// # Errors
-    /// [`Error::HeadMoved`] if something else was appended since it was chosen, [`Error::Storage`]; before the commit
-    /// nothing has changed, after it the sends can be written again from the campaign.
+    /// [`Error::HeadMoved`] if something else was appended since it was chosen, [`Error::Storage`]; nothing has changed
+    /// then. [`Error::NotWrittenOut`] after the commit: the sends can be written again from the campaign.
     ///
     /// # Panics
     /// Never: the thread that writes does not panic.
-    pub fn commit(self, campaign: &mut Campaign, out: Option<&Path>) -> Result<ChosenSummary, Error> {
+    pub fn commit(self, campaign: &mut Campaign, out: Option<SheetFile>) -> Result<ChosenSummary, Error> {
         if self.earlier.is_some() {
             if let Some(out) = out {
-                sends(campaign.tag(), &self.sent).write(out)?.publish()?;
+                out.fill(&sends(campaign.tag(), &self.sent))?;
+                out.publish()?;
             }
             return Ok(self.summary);
         }
@@ -190,15 +191,15 @@ impl Choice {
         let key = self.request.as_ref().map(|(key, _)| key);
         let (draft, tag) = (Draft { key, decisions: &self.sent, ..Draft::new(command) }, campaign.tag());
         std::thread::scope(|scope| {
-            let writing = out.map(|out| scope.spawn(|| sends(tag, &self.sent).write(out)));
-            let mut pending = None;
+            let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(&sends(tag, &self.sent))));
             campaign.append(&self.against, &draft, || {
-                let written = writing.map(|writing| writing.join().expect("writing does not panic"));
-                pending = written.transpose()?;
-                Ok(())
-            })?;
-            failpoint("before-publish");
-            pending.map_or(Ok(()), Pending::publish)
+                writing.map_or(Ok(()), |writing| writing.join().expect("writing does not panic"))
+            })
+        })?;
+        failpoint("before-publish");
+        out.map_or(Ok(()), SheetFile::publish).map_err(|error| {
+            let done = format!("round {} is chosen and committed", self.round.t);
+            Error::NotWrittenOut { done, error: Box::new(error) }
         })?;
         Ok(self.summary)
     }

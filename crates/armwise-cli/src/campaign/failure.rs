@@ -71,6 +71,7 @@ fn exit_code(error: &Error) -> u8 {
         | Error::UnknownFormat { .. }
         | Error::Config { .. }
         | Error::Usage(_)
+        | Error::Output { .. }
         | Error::Refused(
             Refusal::BadRound(_)
             | Refusal::BadKey(_)
@@ -80,7 +81,11 @@ fn exit_code(error: &Error) -> u8 {
         ) => USAGE,
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
         Error::Exists { .. } | Error::Refused(_) | Error::HeadMoved { .. } | Error::KeyUsed { .. } => CONFLICT,
-        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } | Error::Linked { .. } => STORAGE,
+        Error::Storage { .. }
+        | Error::Damaged { .. }
+        | Error::OldSchema { .. }
+        | Error::Linked { .. }
+        | Error::NotWrittenOut { .. } => STORAGE,
         Error::Locked { .. } => LOCKED,
         _ => FAILED,
     }
@@ -96,6 +101,7 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
         Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
+        Error::NotWrittenOut { .. } => "`armwise export` writes the sends of a round",
         Error::Damaged { .. } => "`armwise verify` says what can be recovered",
         _ => return None,
     })

@@ -11,13 +11,18 @@ mod init;
 mod learn;
 mod look;
 mod migrate;
+mod rejects;
 mod streams;
 mod text;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use armwise_campaign::{
     core::Key,
+    output::Protected,
     table::{Format, Table},
 };
 use clap::{Args, Subcommand};
@@ -123,6 +128,21 @@ impl TableArguments {
     fn open(&self) -> Result<Table, Failure> {
         streams::open(&self.table, self.format)
     }
+}
+
+/// How a CSV file is written.
+#[derive(Args)]
+struct Spreadsheets {
+    /// In CSV, put an apostrophe before texts that a spreadsheet would take for formulas (those that begin with
+    /// = + - @). Ids among them do not read back then, so it is off unless given.
+    #[arg(long)]
+    for_spreadsheets: bool,
+}
+
+/// What a command must not write over: its campaign and the files that it reads.
+fn protected<'a>(campaign: &Path, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Vec<Protected> {
+    let inputs = inputs.into_iter().filter(|path| !streams::is_stream(path));
+    Protected::campaign(campaign).into_iter().chain(inputs.map(|path| Protected::input(path))).collect()
 }
 
 /// Runs a command and gives its exit code.

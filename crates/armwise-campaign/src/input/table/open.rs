@@ -4,7 +4,7 @@
 //! A stream must be copied into a file first, for [`Table::from_file`].
 
 use super::{
-    BATCH, arrow,
+    BATCH, MOST_COLUMNS, arrow,
     batches::{Batches, Inner, places},
     csv::CsvReader,
     guard::guarded,
@@ -81,6 +81,13 @@ impl Table {
     /// [`Error::NotFound`], [`Error::Storage`], [`Error::UnknownFormat`].
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self, Error> {
         let format = format.map_or_else(|| Format::of(path), Ok)?;
+        // Opening a pipe would wait for somebody who writes to it.
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            return Err(Error::table(
+                &path.display().to_string(),
+                "it is not a file; what comes from a pipe or a device must be copied into one",
+            ));
+        }
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         Ok(Self::from_file(&path.display().to_string(), file, format))
     }
@@ -139,6 +146,10 @@ impl Table {
                 (reader.schema(), Box::new(reader))
             }
         };
+        if schema.fields().len() > MOST_COLUMNS {
+            let problem = format!("it has {} columns; {MOST_COLUMNS} is the most that is read", schema.fields().len());
+            return Err(Error::table(&self.name, problem));
+        }
         Ok(Batches::new(&self.name, schema, batches))
     }
 }

@@ -4,19 +4,18 @@
 //! transaction, so a writer neither waits nor shows; the copy gets its name when it is complete, on the disk, and has
 //! been opened.
 
-use super::{Sqlite, lock::Lock, rows, sql};
-use crate::{Campaign, Error, core::Head};
+use super::{Access, Sqlite, rows, sql, writing};
+use crate::{
+    Campaign, Error,
+    core::Head,
+    output::{Existing, Pending, Protected},
+};
 use rusqlite::{
     Connection,
     backup::{Backup, StepResult},
 };
 use serde::Serialize;
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-    thread::sleep,
-    time::Duration,
-};
+use std::{path::Path, thread::sleep, time::Duration};
 
 /// What a backup has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,49 +34,24 @@ pub struct BackedUp {
 pub fn backup(from: &Path, to: &Path) -> Result<BackedUp, Error> {
     let source = Sqlite::open(from, None)?;
     let head = rows::head(&source.db).map_err(|error| sql(from, error))?;
-    let exists = || Error::Exists { path: to.to_owned() };
-    if to.symlink_metadata().is_ok() {
-        return Err(exists());
+    let pending = Pending::begin(to, Existing::Keep, &Protected::campaign(from))?;
+    copy(&source, pending.part(), to)?;
+    let copied = Sqlite::prepared(to, writing(pending.part())?, Access::Write { _lock: None })?;
+    let copied = Campaign::open(Box::new(copied))?;
+    if copied.head() != head {
+        let problem = "the copy is not the campaign that was copied".to_owned();
+        return Err(Error::Damaged { path: to.to_owned(), problem, cause: None });
     }
-    let _lock = Lock::take(to, "backup")?;
-    let unfinished = beside(to, ".unfinished");
-    let clean = || {
-        for end in ["", "-wal", "-shm", "-journal"] {
-            let _ = fs::remove_file(beside(&unfinished, end));
-        }
-    };
-    // Removes what a killed backup left behind.
-    clean();
-    let made = copy(&source, &unfinished).and_then(|()| {
-        let copy = Campaign::read(&unfinished)?;
-        if copy.head() != head {
-            return Err(copy_differs(to));
-        }
-        Ok(BackedUp { head, rounds: copy.rounds().len() as u64 })
-    });
-    let named = made.and_then(|made| {
-        let failed = |error| Error::io(to, error);
-        File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
-        if to.symlink_metadata().is_ok() {
-            return Err(exists());
-        }
-        fs::rename(&unfinished, to).map_err(failed)?;
-        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
-        Ok(made)
-    });
-    clean();
-    named
-}
-
-fn copy_differs(to: &Path) -> Error {
-    let problem = "the copy is not the campaign that was copied".to_owned();
-    Error::Damaged { path: to.to_owned(), problem, cause: None }
+    let made = BackedUp { head, rounds: copied.rounds().len() as u64 };
+    // SQLite removes its own files beside the copy when the last connection is closed.
+    drop(copied);
+    pending.publish()?;
+    Ok(made)
 }
 
 /// Copies all pages in one step, as the source's read transaction shows them.
-fn copy(source: &Sqlite, to: &Path) -> Result<(), Error> {
-    let copied = Connection::open(to).and_then(|mut db| {
+fn copy(source: &Sqlite, part: &Path, to: &Path) -> Result<(), Error> {
+    let copied = Connection::open(part).and_then(|mut db| {
         db.execute_batch("PRAGMA synchronous = FULL")?;
         let backup = Backup::new(&source.db, &mut db)?;
         while !matches!(backup.step(-1)?, StepResult::Done) {
@@ -86,10 +60,4 @@ fn copy(source: &Sqlite, to: &Path) -> Result<(), Error> {
         Ok(())
     });
     copied.map_err(|error| sql(to, error))
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
 }

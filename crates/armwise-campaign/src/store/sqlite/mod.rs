@@ -7,6 +7,7 @@ mod backup;
 mod lock;
 mod migrate;
 mod old;
+mod reader;
 mod rows;
 mod schema;
 
@@ -18,8 +19,10 @@ use crate::{
     core::{
         Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal, Setup, Verified, failpoint,
     },
+    output::{Existing, Pending},
 };
 use lock::Lock;
+use reader::Watch;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +31,16 @@ use std::path::{Path, PathBuf};
 pub struct Sqlite {
     path: PathBuf,
     db: Connection,
-    /// Held by writers until they are dropped.
-    _lock: Option<Lock>,
+    access: Access,
+}
+
+/// How a file is open.
+#[derive(Debug)]
+enum Access {
+    /// By a writer, who holds the lock; none while the file has no name yet.
+    Write { _lock: Option<Lock> },
+    /// By a reader, who watches the file where the account may not write to it.
+    Read(Option<Watch>),
 }
 
 impl Sqlite {
@@ -38,17 +49,10 @@ impl Sqlite {
     /// # Errors
     /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, writer: &str) -> Result<Self, Error> {
-        if path.exists() {
-            return Err(Error::Exists { path: path.to_owned() });
-        }
-        let lock = Lock::take(path, writer)?;
-        match schema::create(path) {
-            Ok(db) => Ok(Self { path: path.to_owned(), db, _lock: Some(lock) }),
-            Err(error) => {
-                let _ = std::fs::remove_file(path);
-                Err(error)
-            }
-        }
+        let new = New::begin(path, writer)?;
+        new.journal()?;
+        let lock = new.publish()?;
+        Self::prepared(path, writing(path)?, Access::Write { _lock: Some(lock) })
     }
 
     /// Opens a file. `writer` is the name in the lock; without one, the file is only read, as it was when it was
@@ -57,33 +61,93 @@ impl Sqlite {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`], [`Error::Locked`].
     pub fn open(path: &Path, writer: Option<&str>) -> Result<Self, Error> {
-        let (db, lock) = connect(path, writer)?;
-        schema::check(&db, path)?;
-        schema::prepare(&db, path, writer.is_some())?;
-        Ok(Self { path: path.to_owned(), db, _lock: lock })
+        let (db, access) = connect(path, writer)?;
+        Self::prepared(path, db, access)
     }
 
-    fn sql(&self, error: rusqlite::Error) -> Error {
-        sql(&self.path, error)
+    /// A connection to a campaign of this version, ready to read or write.
+    fn prepared(path: &Path, db: Connection, access: Access) -> Result<Self, Error> {
+        let checked = schema::check(&db, path);
+        if let Access::Read(Some(watch)) = &access {
+            watch.check()?;
+        }
+        checked?;
+        schema::prepare(&db, path, matches!(access, Access::Write { .. }))?;
+        Ok(Self { path: path.to_owned(), db, access })
+    }
+
+    /// What was read, unless the file has changed meanwhile.
+    fn read<T>(&self, found: rusqlite::Result<T>) -> Result<T, Error> {
+        if let Access::Read(Some(watch)) = &self.access {
+            watch.check()?;
+        }
+        found.map_err(|error| sql(&self.path, error))
     }
 }
 
+/// A campaign's file in the making. It has a temporary name until it is complete, so that a process that dies leaves
+/// nothing in the way, and two that begin the same campaign at once cannot touch each other's file.
+struct New {
+    pending: Pending,
+    lock: Lock,
+}
+
+impl New {
+    /// Takes the lock of the campaign to be and begins its file.
+    fn begin(path: &Path, writer: &str) -> Result<Self, Error> {
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::Exists { path: path.to_owned() });
+        }
+        if let Some(name) = path.to_str()
+            && [".lock", "-wal", "-shm", "-journal"].iter().any(|end| name.ends_with(end))
+        {
+            return Err(Error::Output { path: path.to_owned(), is: "a name for what lies beside a campaign" });
+        }
+        let lock = Lock::take(path, writer)?;
+        Ok(Self { pending: Pending::begin(path, Existing::Keep, &[])?, lock })
+    }
+
+    /// An empty journal in the file; it must be dropped before the file gets its name.
+    fn journal(&self) -> Result<Sqlite, Error> {
+        let path = self.pending.path();
+        Ok(Sqlite {
+            path: path.to_owned(),
+            db: schema::create(self.pending.part(), path)?,
+            access: Access::Write { _lock: None },
+        })
+    }
+
+    /// Gives the file its name, and gives back the lock. SQLite has removed its own files beside it by then, since the
+    /// last connection is closed.
+    fn publish(self) -> Result<Lock, Error> {
+        failpoint("init-before-publish");
+        self.pending.publish()?;
+        Ok(self.lock)
+    }
+}
+
+/// Opens a database for writing.
+fn writing(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags).map_err(|error| sql(path, error))
+}
+
 /// Opens a database that must be there.
-fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Option<Lock>), Error> {
+fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Access), Error> {
     let about = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoCampaign { path: path.to_owned() },
         _ => Error::io(path, error),
     })?;
-    if writer.is_some() && about.permissions().readonly() {
+    let Some(writer) = writer else {
+        let (db, watch) = reader::open(path)?;
+        return Ok((db, Access::Read(watch)));
+    };
+    if about.permissions().readonly() {
         return Err(Error::Storage { path: path.to_owned(), problem: "the file is read-only".to_owned(), cause: None });
     }
-    if writer.is_some() {
-        one_name(path, &about)?;
-    }
-    let lock = writer.map(|writer| Lock::take(path, writer)).transpose()?;
-    let flags = if writer.is_some() { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
-    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    Ok((db.map_err(|error| sql(path, error))?, lock))
+    one_name(path, &about)?;
+    let lock = Lock::take(path, writer)?;
+    Ok((writing(path)?, Access::Write { _lock: Some(lock) }))
 }
 
 /// Refuses a file with several names: SQLite's files and the lock beside one name are not those beside another, so
@@ -106,10 +170,11 @@ impl Campaign {
     /// # Errors
     /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
-        let store = Sqlite::create(path, "init")?;
-        Self::begin(Box::new(store), setup).inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-        })
+        let new = New::begin(path, "init")?;
+        drop(Self::begin(Box::new(new.journal()?), setup)?);
+        let lock = new.publish()?;
+        // What was written must read back before anyone is told of it.
+        Self::open(Box::new(Sqlite::prepared(path, writing(path)?, Access::Write { _lock: Some(lock) })?))
     }
 
     /// Opens a campaign's file for reading. Any number of readers may be open at once, and a writer too.
@@ -184,15 +249,13 @@ impl Journal for Sqlite {
     }
 
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
-        let mut statement =
-            self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?").map_err(|error| self.sql(error))?;
-        statement.query_row([seq.cast_signed()], rows::read_entry).optional().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?"))?;
+        self.read(statement.query_row([seq.cast_signed()], rows::read_entry).optional())
     }
 
     fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
-        let mut statement =
-            self.db.prepare_cached("SELECT * FROM entry WHERE key = ?").map_err(|error| self.sql(error))?;
-        statement.query_row([key], rows::read_entry).optional().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE key = ?"))?;
+        self.read(statement.query_row([key], rows::read_entry).optional())
     }
 
     fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
@@ -204,25 +267,25 @@ impl Journal for Sqlite {
             Ok(Kept { seq: row.get::<_, i64>(0)?.cast_unsigned(), state: row.get(1)?, model: row.get(2)? })
         };
         let sql = "SELECT seq, state, model FROM checkpoint ORDER BY seq DESC LIMIT 1";
-        self.db.query_row(sql, [], read).optional().map_err(|error| self.sql(error))
+        self.read(self.db.query_row(sql, [], read).optional())
     }
 
     fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
-        let mut statement =
-            self.db.prepare_cached("SELECT bytes FROM sums WHERE segment = ?").map_err(|error| self.sql(error))?;
-        let bytes = statement.query_row([segment.cast_signed()], |row| row.get(0));
-        bytes.optional().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached("SELECT bytes FROM sums WHERE segment = ?"))?;
+        self.read(statement.query_row([segment.cast_signed()], |row| row.get(0)).optional())
     }
 
     fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
-        let sql = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", rows::DECISION);
-        let mut statement = self.db.prepare_cached(&sql).map_err(|error| self.sql(error))?;
-        let mut found = statement.query(range(round)).map_err(|error| self.sql(error))?;
-        while let Some(row) = found.next().map_err(|error| self.sql(error))? {
-            let (seq, sent) = rows::read_decision(row).map_err(|error| self.sql(error))?;
+        let query = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", rows::DECISION);
+        let mut statement = self.read(self.db.prepare_cached(&query))?;
+        let mut found = self.read(statement.query(range(round)))?;
+        // Whether the file has changed meanwhile is asked once, not for every row.
+        let failed = |error: rusqlite::Error| sql(&self.path, error);
+        while let Some(row) = found.next().map_err(failed)? {
+            let (seq, sent) = rows::read_decision(row).map_err(failed)?;
             take(seq, sent)?;
         }
-        Ok(())
+        self.read(Ok(()))
     }
 
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
@@ -252,13 +315,14 @@ impl Journal for Sqlite {
             self.db.query_row(&sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
         };
         let both = count("decision").and_then(|decisions| Ok((decisions, count("outcome")?)));
-        both.map_err(|error| self.sql(error))
+        self.read(both)
     }
 
     fn problems(&self) -> Result<Vec<String>, Error> {
         let lines = self.db.prepare("PRAGMA integrity_check").and_then(|mut statement| {
             statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()
         });
+        let lines = self.read(Ok(lines))?;
         Ok(match lines {
             Ok(lines) if lines == ["ok"] => Vec::new(),
             Ok(lines) => vec![format!("SQLite's structure: {}", lines.first().map_or("", String::as_str))],
@@ -274,9 +338,8 @@ impl Sqlite {
         parameters: impl rusqlite::Params,
         read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, Error> {
-        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.sql(error))?;
-        let rows = statement.query_map(parameters, read).map_err(|error| self.sql(error))?;
-        rows.collect::<Result<_, _>>().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached(sql))?;
+        self.read(statement.query_map(parameters, read).and_then(Iterator::collect))
     }
 }
 

@@ -92,10 +92,10 @@ CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 
 CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
 ";
 
-/// Makes the file with its tables.
-pub(super) fn create(path: &Path) -> Result<Connection, Error> {
+/// Makes the tables in an empty file; messages call it `path`.
+pub(super) fn create(file: &Path, path: &Path) -> Result<Connection, Error> {
     let make = || -> rusqlite::Result<Connection> {
-        let db = Connection::open(path)?;
+        let db = Connection::open(file)?;
         writing(&db)?;
         db.execute_batch(&format!(
             "BEGIN;{SCHEMA}PRAGMA application_id = {APPLICATION};PRAGMA user_version = {VERSION};COMMIT;"
