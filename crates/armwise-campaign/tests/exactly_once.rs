@@ -208,12 +208,12 @@ impl Opened {
 }
 
 fn told(table: &Table) -> String {
-    let mut text = String::from(if table.list { "customer,reward\n" } else { "decision,reward\n" });
-    for row in &table.rows {
+    let head = if table.list { "customer,reward\n" } else { "decision,reward\n" };
+    let line = |row: &Row| {
         let who = if table.list { row.customer.clone() } else { row.decision.to_string() };
-        text += &format!("{who},{}\n", row.reward);
-    }
-    text
+        format!("{who},{}\n", row.reward)
+    };
+    head.to_owned() + &table.rows.iter().map(line).collect::<Vec<_>>().concat()
 }
 
 proptest! {

@@ -33,12 +33,11 @@ fn difference(journal: &dyn Journal, entry: &Entry) -> Result<Option<&'static st
         return Ok(Some("the body"));
     }
     let Ok(changes) = serde_json::from_str::<Changes>(&entry.changes) else { return Ok(Some("the changes")) };
-    let found = match (&command, entry.round) {
-        (Command::Choose(_), Some(round)) => digest_of(journal, round, entry.seq, &mut drop)?,
-        _ => {
-            let outcomes = journal.outcomes(entry.seq)?;
-            (outcomes.len() as u64, digest_outcomes(&outcomes))
-        }
+    let found = if let (Command::Choose(_), Some(round)) = (&command, entry.round) {
+        digest_of(journal, round, entry.seq, &mut drop)?
+    } else {
+        let outcomes = journal.outcomes(entry.seq)?;
+        (outcomes.len() as u64, digest_outcomes(&outcomes))
     };
     if found != (entry.rows, entry.digest) {
         return Ok(Some("the rows"));

@@ -59,7 +59,7 @@ impl<'a> Finder<'a> {
     pub(super) fn rounds(&self, feedback: Feedback) -> Vec<u64> {
         let first = matches!(feedback, Feedback::Rewards | Feedback::Responders { .. });
         let rounds = self.campaign.rounds().keys().copied().filter(|&round| self.info(round).is_some());
-        rounds.filter(|&round| !self.revoked(round) && !(first && self.closed(round))).collect()
+        rounds.filter(|&round| !(self.revoked(round) || first && self.closed(round))).collect()
     }
 
     fn info(&self, round: u64) -> Option<&RoundInfo> {
@@ -124,7 +124,7 @@ impl<'a> Finder<'a> {
         response: &Response,
         round: Option<u64>,
     ) -> Result<Result<DecisionId, Rejection>, Error> {
-        let Ok((id, tag)) = Tag::read(text) else { return Ok(Err(Rejection::BadDecision(text.to_owned()))) };
+        let Some((id, tag)) = Tag::read(text) else { return Ok(Err(Rejection::BadDecision(text.to_owned()))) };
         if tag.is_some_and(|tag| tag != self.campaign.tag()) {
             return Ok(Err(Rejection::OtherCampaign { decision: text.to_owned(), own: self.campaign.tag() }));
         }

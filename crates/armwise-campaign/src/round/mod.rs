@@ -72,14 +72,15 @@ pub fn choose(
     options: ChooseOptions,
     progress: Progress<'_>,
 ) -> Result<Choice, Error> {
-    let request = match &options.key {
-        Some(key) => Some((key.clone(), asked(table, &options)?)),
+    let ChooseOptions { round, seed, key } = options;
+    let request = match key {
+        Some(key) => Some((key, asked(table, round, seed)?)),
         None => None,
     };
     if let Some(choice) = chosen_before(campaign, request.as_ref())? {
         return Ok(choice);
     }
-    let round = next_round(campaign, &options)?;
+    let round = next_round(campaign, round, seed)?;
     let config = campaign.config();
     let model = campaign.model()?;
     let known = model.blocks().iter().any(|block| block.count() > 0);
@@ -123,8 +124,8 @@ pub fn choose(
 }
 
 /// A digest of what is asked for: the options and the table.
-fn asked(table: &dyn Source, options: &ChooseOptions) -> Result<Sha, Error> {
-    Ok(Sha::of(format!("{:?} {:?} {}", options.round, options.seed, table.digest()?)))
+fn asked(table: &dyn Source, round: Option<u64>, seed: Option<u64>) -> Result<Sha, Error> {
+    Ok(Sha::of(format!("{round:?} {seed:?} {}", table.digest()?)))
 }
 
 /// The round that the same request chose before.
@@ -230,10 +231,10 @@ fn told(config: &Config, error: armwise::Error) -> Error {
     ))
 }
 
-fn next_round(campaign: &Campaign, options: &ChooseOptions) -> Result<Round, Error> {
+fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Result<Round, Error> {
     let last = campaign.next_round() - 1;
-    let t = options.round.unwrap_or(last + 1);
-    let end = if options.round.is_some() { LAST_GIVEN_ROUND } else { LAST_ROUND };
+    let t = round.unwrap_or(last + 1);
+    let end = if round.is_some() { LAST_GIVEN_ROUND } else { LAST_ROUND };
     if t == 0 || t > end {
         return Err(Refusal::BadRound(t).into());
     }
@@ -243,7 +244,7 @@ fn next_round(campaign: &Campaign, options: &ChooseOptions) -> Result<Round, Err
             if exists { Refusal::RoundExists { round: t, last } } else { Refusal::RoundBefore { round: t, last } };
         return Err(refusal.into());
     }
-    Ok(Round::new(options.seed.unwrap_or(campaign.config().seed), t))
+    Ok(Round::new(seed.unwrap_or(campaign.config().seed), t))
 }
 
 /// The customers who rest in round `t` by these rules; only the rounds that they speak of are read.
