@@ -182,7 +182,7 @@ def test_bad_files(tmp_path) -> None:
             aw.load(path)
     for dim in (3_000_000_000, 2**63 - 1):
         path.write_text(re.sub(r'"dim":\d+', f'"dim":{dim}', text))
-        with pytest.raises(ValueError, match="not a readable.*dim"):
+        with pytest.raises(ValueError, match=r"not a readable.*dim"):
             aw.load(path)
     path.write_text(re.sub(r'("next":\{"seed":\d+,"t":)\d+', r"\g<1>99", text))
     with pytest.raises(ValueError, match="damaged"):
