@@ -10,6 +10,7 @@ mod bars;
 mod campaign;
 mod reproduce;
 mod simulate;
+mod visible;
 
 use std::process::ExitCode;
 
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("error: {}", visible::visible(&error.to_string()));
             ExitCode::from(2)
         }
     }
