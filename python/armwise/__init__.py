@@ -18,6 +18,7 @@ The same seed, arms and rewards give the same bits as in Rust, whatever the numb
 
 from . import lab, policies
 from ._armwise import Context, InfeasibleError, __version__
+from .catalogue import Catalogue
 from .constraints import (
     Assignment,
     Budget,
@@ -31,7 +32,7 @@ from .constraints import (
     Term,
     TopK,
 )
-from .decision import Decision
+from .decision import ChosenArm, Decision
 from .loading import load
 from .policies import *  # noqa: F403
 from .policy import Policy, Theory
@@ -40,6 +41,8 @@ from .solving import Selection, solve
 __all__ = [
     "Assignment",
     "Budget",
+    "Catalogue",
+    "ChosenArm",
     "Constraint",
     "Context",
     "Decision",

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ALGORITHMS",
+    "Catalogue",
     "Context",
     "Decision",
     "InfeasibleError",
@@ -18,6 +19,7 @@ __all__ = [
     "check_algorithm",
     "export",
     "mean",
+    "paired",
     "read_table",
     "solve",
 ]
@@ -28,8 +30,8 @@ __version__: str
 ALGORITHMS: list[str]
 
 class InfeasibleError(ValueError):
-    #: Why, as JSON: numbers that can be recounted.
-    reason: str
+    #: Why: numbers that can be recounted.
+    reason: dict[str, Any]
 
 @final
 class Names:
@@ -92,8 +94,16 @@ class Decision:
     @staticmethod
     def from_json(text: str, rows: Sequence[int] | None) -> Decision: ...
 
+_Csr = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Ids = NDArray[np.uint64] | Names | None
 _Columns = list[tuple[str, NDArray[np.float64]]]
+
+@final
+class Catalogue:
+    def __new__(cls, x: NDArray[Any], ids: _Ids) -> Catalogue: ...
+    def __len__(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
 
 @final
 class Learner:
@@ -128,6 +138,29 @@ class Learner:
         own: Any,
     ) -> Decision: ...
     def scores(self, seed: int, t: int, x: NDArray[Any], ids: _Ids, own: Any) -> NDArray[np.float64]: ...
+    def choose_from(
+        self,
+        seed: int,
+        t: int,
+        catalogue: Catalogue,
+        eligible: NDArray[np.bool_] | None,
+        columns: _Columns,
+        constraint: Any,
+        own: Any,
+    ) -> Decision: ...
+    def scores_from(self, seed: int, t: int, catalogue: Catalogue, own: Any) -> NDArray[np.float64]: ...
+    def choose_sparse(
+        self,
+        seed: int,
+        t: int,
+        x: _Csr,
+        holder: NDArray[Any],
+        ids: _Ids,
+        eligible: NDArray[np.bool_] | None,
+        columns: _Columns,
+        constraint: Any,
+    ) -> Decision: ...
+    def scores_sparse(self, seed: int, t: int, x: _Csr, holder: NDArray[Any], ids: _Ids) -> NDArray[np.float64]: ...
     def learn(self, decision: Decision, rewards: Any) -> None: ...
     def correct(self, decision: Decision, rewards: Any) -> None: ...
     def unlearn(self, decision: Decision, rewards: Any) -> None: ...
@@ -135,6 +168,14 @@ class Learner:
         self,
         t: int,
         x: NDArray[Any],
+        rewards: NDArray[np.float64],
+        blocks: list[int] | None,
+        weights: NDArray[np.float64] | None,
+    ) -> None: ...
+    def observe_sparse(
+        self,
+        t: int,
+        x: _Csr,
         rewards: NDArray[np.float64],
         blocks: list[int] | None,
         weights: NDArray[np.float64] | None,
@@ -170,7 +211,13 @@ class Problem:
     @property
     def splits(self) -> int: ...
     def run(
-        self, policies: list[tuple[str, str]], trials: int, seed: int, delay: int, batch: int, threads: int | None
+        self,
+        policies: list[tuple[str, str, float]],
+        trials: int,
+        seed: int,
+        delay: int,
+        batch: int,
+        threads: int | None,
     ) -> dict[str, NDArray[np.float64]]: ...
     @staticmethod
     def trial_seeds(seed: int, trials: int) -> list[int]: ...
@@ -194,3 +241,6 @@ def read_table(
 ) -> tuple[NDArray[Any], Any, NDArray[np.bool_] | None, dict[str, NDArray[np.float64]]]: ...
 def export(columns: list[tuple[str, Any]]) -> object: ...
 def mean(values: list[float], groups: int) -> tuple[float, float | None]: ...
+def paired(
+    a: list[float], b: list[float], groups: int
+) -> tuple[float | None, tuple[float, float | None, float | None], tuple[float, float | None, float | None]]: ...

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arms, _armwise
+from . import _arms, _armwise, _html, _offered, _sparse
 from ._armwise import Context
 from ._parameters import Parameters
 from .constraints import AnyConstraint, resolve
@@ -150,7 +150,8 @@ class Policy(Parameters):
 
         X is an array of shape (N, d), float32 or float64 without a copy; or a table (pandas, polars, pyarrow, DuckDB,
         anything with `__arrow_c_stream__`), with `features` the names of its feature columns or of one fixed-size-list
-        column (by default all columns that are not used otherwise), and `ids`, `eligible` and `columns` names too.
+        column (by default all columns that are not used otherwise), and `ids`, `eligible` and `columns` names too. It
+        may also be a `Catalogue`, or a sparse matrix of scipy, of which a part at a time is made dense.
 
         ids are integers or strings that stay with an arm from round to round (by default the row number); eligible
         says which arms, or which arms in which blocks, may be chosen; columns holds what the constraint refers to by
@@ -166,14 +167,14 @@ class Policy(Parameters):
         [0, 0, 1]
         """
         oracle, needed = resolve(constraint, k)
-        arms = _arms.arms(X, features=features, ids=ids, eligible=eligible, columns=columns, needed=needed)
-        learner = self._ready(arms.x.shape[1] or None)
+        arms = _offered.offered(X, features=features, ids=ids, eligible=eligible, columns=columns, needed=needed)
+        learner = self._ready(arms.dim or None)
         with _LOCK:
             round_ = self.t_ if t is None else int(t)
             before, self.t_ = self.t_, max(self.t_, round_ + 1)
         own = self if self.name is None else None
         try:
-            native = learner.choose(self.seed, round_, arms.x, arms.ids, arms.eligible, arms.columns, oracle, own)
+            native = arms.choose(learner, self.seed, round_, oracle, own)
         except BaseException:
             with _LOCK:
                 if self.t_ == round_ + 1:
@@ -220,12 +221,64 @@ class Policy(Parameters):
         >>> aw.Greedy().partial_fit([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5]).theta_
         array([0.5 , 0.25])
         """
-        x = _arms.arms(X, features=features).x
         numbers = None if blocks is None else np.asarray(blocks, dtype=np.uint32).tolist()
         weights = None if sample_weight is None else _arms.vector(sample_weight, "sample_weight")
+        if _sparse.is_sparse(X):
+            rows = _sparse.csr(X)
+            learner = self._ready(rows.dim or None)
+            learner.observe_sparse(self.t_ - 1, rows, _arms.vector(rewards, "rewards"), numbers, weights)
+            return self
+        x = _arms.arms(X, features=features).x
         learner = self._ready(x.shape[1] or None)
         learner.observe(self.t_ - 1, x, _arms.vector(rewards, "rewards"), numbers, weights)
         return self
+
+    def fit(
+        self: Self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        blocks: ArrayLike | None = None,
+        features: Sequence[str] | str | None = None,
+    ) -> Self:
+        """Forgets everything, then learns rows and rewards as `partial_fit` does; after an error, nothing has changed.
+
+        With `fit` and `predict` a policy is the last step of a scikit-learn pipeline. To choose, transform first:
+
+        >>> import armwise as aw
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import MinMaxScaler
+        >>> pipe = make_pipeline(MinMaxScaler(), aw.Greedy()).fit([[10.0], [20.0], [30.0]], [0.0, 1.0, 2.0])
+        >>> pipe.predict([[30.0], [20.0]]).round(2).tolist()
+        [1.11, 0.56]
+        >>> pipe[-1].choose(pipe[:-1].transform([[30.0], [20.0]]), k=1).rows
+        array([0])
+        """
+        fresh = self._fresh().partial_fit(X, y, sample_weight, blocks=blocks, features=features)
+        with _LOCK:
+            self.__dict__ = fresh.__dict__
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The scores that the next round would see, as `score` gives them: the name by which pipelines call it."""
+        return self.score(X)
+
+    def _fresh(self: Self) -> Self:
+        """A copy of the parameters, which has learned nothing."""
+        twin = type(self).__new__(type(self))
+        learned = ("_learner", "_current")
+        twin.__dict__.update({n: v for n, v in self.__dict__.items() if not n.endswith("_") and n not in learned})
+        return twin
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learner is not None
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect; only called by it, so it is installed."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
 
     def score(
         self,
@@ -242,10 +295,10 @@ class Policy(Parameters):
         >>> policy.score([[1.0], [2.0]]).tolist()
         [1.25, 2.5]
         """
-        arms = _arms.arms(X, features=features, ids=ids)
-        learner = self._ready(arms.x.shape[1] or None)
+        arms = _offered.offered(X, features=features, ids=ids)
+        learner = self._ready(arms.dim or None)
         own = self if self.name is None else None
-        scores = learner.scores(self.seed, self.t_ if t is None else int(t), arms.x, arms.ids, own)
+        scores = arms.scores(learner, self.seed, self.t_ if t is None else int(t), own)
         return scores[:, 0] if self.blocks == 1 else scores
 
     def merge(self: Self, other: Policy) -> Self:
@@ -300,6 +353,12 @@ class Policy(Parameters):
     def n_features_in_(self) -> int:
         """The number of features, d."""
         return self._ready().dim
+
+    def _repr_html_(self) -> str:
+        rows = list(self.get_params(deep=False).items())
+        if self._learner is not None:
+            rows += [("features", self._learner.dim), ("rewards learned", self.count_), ("next round", self.t_)]
+        return _html.table(type(self).__name__, ["", ""], rows, len(rows))
 
     # Files, copies, parameters.
 

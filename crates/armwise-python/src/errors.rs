@@ -7,8 +7,10 @@ use armwise::Error;
 use pyo3::{
     create_exception,
     exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError},
+    intern,
     prelude::*,
 };
+use serde::Serialize;
 
 create_exception!(armwise, InfeasibleError, PyValueError, "No super arm satisfies the constraint.");
 
@@ -18,8 +20,10 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Infeasible(reason) => {
             let exception = InfeasibleError::new_err(text);
-            let reason = serde_json::to_string(reason).unwrap_or_default();
-            attach(py, exception, &[("reason", reason)])
+            match plain(py, reason) {
+                Ok(reason) => attach(py, exception, &[("reason", reason)]),
+                Err(error) => error,
+            }
         }
         Error::FeatureNotFinite { row, column, .. } | Error::FeatureTooLarge { row, column, .. } => {
             attach(py, PyValueError::new_err(text), &[("row", *row), ("column", *column)])
@@ -55,6 +59,12 @@ pub(crate) fn raise_lab(py: Python<'_>, error: &armwise_lab::Error) -> PyErr {
 /// The exception for text that is not the JSON it should be.
 pub(crate) fn bad_json(error: serde_json::Error) -> PyErr {
     PyValueError::new_err(error.to_string())
+}
+
+/// What serialises, as dictionaries, lists, texts and numbers of Python.
+pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(bad_json)?;
+    py.import(intern!(py, "json"))?.call_method1(intern!(py, "loads"), (text,))
 }
 
 fn attach<'py, V>(py: Python<'py>, exception: PyErr, facts: &[(&str, V)]) -> PyErr

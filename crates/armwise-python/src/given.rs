@@ -80,7 +80,7 @@ pub(crate) struct Lent<'a> {
     features: Features<'a>,
     dim: usize,
     keys: Keys<'a>,
-    eligible: Option<&'a [bool]>,
+    pub(crate) eligible: Option<&'a [bool]>,
     columns: Vec<Column<'a>>,
 }
 

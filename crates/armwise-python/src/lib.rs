@@ -5,6 +5,7 @@
 //! first, and this crate never holds a lock while Python code runs.
 
 mod bridge;
+mod catalogue;
 mod decision;
 mod errors;
 mod given;
@@ -14,6 +15,7 @@ mod learner;
 mod oracle;
 mod own;
 mod policy;
+mod sparse;
 mod table;
 
 use pyo3::prelude::*;
@@ -24,6 +26,7 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ALGORITHMS", armwise::Algorithm::NAMES.to_vec())?;
     module.add("InfeasibleError", module.py().get_type::<errors::InfeasibleError>())?;
+    module.add_class::<catalogue::Catalogue>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<given::Names>()?;
     module.add_class::<lab::Problem>()?;
@@ -34,5 +37,6 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(table::export, module)?)?;
     module.add_function(wrap_pyfunction!(table::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(lab::mean, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::paired, module)?)?;
     Ok(())
 }

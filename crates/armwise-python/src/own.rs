@@ -13,13 +13,7 @@ use armwise::{
 use numpy::PyArray1;
 use pyo3::{exceptions::PyValueError, intern, prelude::*};
 
-use crate::{
-    decision::Decision,
-    errors::raise,
-    given::{Lent, floats},
-    oracle::AnyOracle,
-    policy::AnyPolicy,
-};
+use crate::{decision::Decision, errors::raise, given::floats, oracle::AnyOracle, policy::AnyPolicy};
 
 /// What a policy can use when it prepares a round.
 #[pyclass(frozen)]
@@ -234,18 +228,18 @@ impl Oracle for Rescoring<'_> {
 }
 
 /// Chooses as a policy written in Python says.
-pub(crate) fn choose(
+pub(crate) fn choose<'a>(
     py: Python<'_>,
     core: &Learner<AnyPolicy>,
     round: Round,
-    lent: &Lent<'_>,
+    arms: impl FnOnce() -> Result<Arms<'a>, Error> + Send,
     oracle: &AnyOracle,
     policy: Bound<'_, PyAny>,
 ) -> PyResult<Decision> {
     let ready = Ready::new(py, core, round, policy)?;
     let mut raised = None;
     let found = oracle.with(py, |oracle| {
-        let arms = lent.arms()?;
+        let arms = arms()?;
         let rescoring = Rescoring { ready: &ready, arms, oracle, chosen: Mutex::new(Ok(Vec::new())) };
         let decision = ready.products.choose(round, &arms, &rescoring);
         let chosen = rescoring.chosen.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -267,16 +261,16 @@ pub(crate) fn choose(
 }
 
 /// The scores as a policy written in Python makes them.
-pub(crate) fn scores(
+pub(crate) fn scores<'a>(
     py: Python<'_>,
     core: &Learner<AnyPolicy>,
     round: Round,
-    lent: &Lent<'_>,
+    arms: impl FnOnce() -> Result<Arms<'a>, Error> + Send,
     policy: Bound<'_, PyAny>,
 ) -> PyResult<Vec<f64>> {
     let ready = Ready::new(py, core, round, policy)?;
     let made = py.detach(|| -> Result<Vec<f64>, Stopped> {
-        let arms = lent.arms()?;
+        let arms = arms()?;
         let products = ready.products.scores(round, &arms)?;
         ready.rescore(&products, &arms)
     });
