@@ -18,6 +18,15 @@ The same seed, arms and rewards give the same bits as in Rust, whatever the numb
 
 from . import lab, policies
 from ._armwise import Context, InfeasibleError, __version__
+from .campaign import (
+    Campaign,
+    CampaignError,
+    ConflictError,
+    InputError,
+    LockedError,
+    NotFoundError,
+    StorageError,
+)
 from .catalogue import Catalogue
 from .constraints import (
     Assignment,
@@ -41,20 +50,27 @@ from .solving import Selection, solve
 __all__ = [
     "Assignment",
     "Budget",
+    "Campaign",
+    "CampaignError",
     "Catalogue",
     "ChosenArm",
+    "ConflictError",
     "Constraint",
     "Context",
     "Decision",
     "Explicit",
     "Group",
     "InfeasibleError",
+    "InputError",
     "Linear",
     "LinearRow",
+    "LockedError",
+    "NotFoundError",
     "Policy",
     "Quota",
     "Quotas",
     "Selection",
+    "StorageError",
     "Term",
     "Theory",
     "TopK",

@@ -367,7 +367,7 @@ class Policy(Parameters):
 
         The file replaces an older one atomically, so a crash leaves the old file or the new one.
         """
-        text = self._ready().to_json(self.seed, self.t_)
+        text = self._saved()
         partial = f"{os.fspath(path)}.{os.getpid()}.partial"
         try:
             with open(partial, "w", encoding="utf-8") as file:
@@ -379,6 +379,10 @@ class Policy(Parameters):
             if os.path.exists(partial):
                 os.remove(partial)
             raise
+
+    def _saved(self) -> str:
+        """What `save` writes."""
+        return self._ready().to_json(self.seed, self.t_)
 
     def restore(self: Self, path: str | os.PathLike[str]) -> Self:
         """Takes over what a file has learned, with this policy's own parameters; for policies of your own, which

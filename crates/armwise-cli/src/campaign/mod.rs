@@ -13,7 +13,7 @@ mod migrate;
 mod streams;
 mod text;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::path::PathBuf;
 
 use armwise_campaign::table::{Format, Table};
 use clap::{Args, Subcommand};
@@ -104,7 +104,7 @@ impl TableArguments {
 }
 
 /// Runs a command and gives its exit code.
-pub(crate) fn run(command: &Command) -> ExitCode {
+pub(crate) fn run(command: &Command) -> u8 {
     let outcome = match command {
         Command::Init(arguments) => init::run(arguments),
         Command::Choose(arguments) => choose::run(arguments),
@@ -123,10 +123,10 @@ pub(crate) fn run(command: &Command) -> ExitCode {
         Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(Failure { text, code }) => {
             say(&format!("error: {text}\n"));
-            ExitCode::from(code)
+            code
         }
     }
 }
