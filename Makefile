@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit doc quick walk exactness python classes bench soak fuzz tools
+.PHONY: test lint unit doc quick walk exactness python wheel classes bench soak fuzz tools
 
 test: lint unit doc quick walk exactness python
 
@@ -56,7 +56,8 @@ exactness: .venv/ready
 	$(PYTHON) bench/budget.py --quick
 	$(PYTHON) bench/choose.py --quick
 
-# The wheel, in a virtual environment of its own: types, docstrings, tests and the quick start against what was installed.
+# The wheel, in a virtual environment of its own: types, docstrings and tests against what was installed; then the quick
+# start in another, which has only what `pip install .` brings.
 # The tests run in an empty folder, so that nothing is taken from the sources by accident.
 WHEEL = target/python
 python: python/requirements-test.txt
@@ -72,7 +73,14 @@ python: python/requirements-test.txt
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
 	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
-	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
+	python3 -m venv $(WHEEL)/plain && $(WHEEL)/plain/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
+	cd $(WHEEL)/empty && ../plain/bin/python $(CURDIR)/examples/quickstart.py
+
+# One wheel for Python 3.11 and later (abi3) in target/wheels.
+wheel: python/requirements-test.txt
+	test -x $(WHEEL)/venv/bin/maturin || (python3 -m venv $(WHEEL)/venv && $(WHEEL)/venv/bin/python -m pip install --quiet 'maturin>=1.16,<2')
+	$(WHEEL)/venv/bin/maturin build --release --locked --out target/wheels
+	ls -lh target/wheels
 
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:

@@ -35,8 +35,9 @@ for week in range(1, 9):
 print("largest error of theta:", np.abs(policy.theta_ - truth).max().round(3))
 print("standard errors, for noise of 0.1:", (0.1 * policy.stderr_).max().round(4))
 
-# %% Why these customers? One row for each send
-print(d.to_pandas().head() if hasattr(d, "to_pandas") else d)
+# %% Why these customers? d.to_pandas(), d.to_polars() and d.to_arrow() give this as a table of one row for each send
+for row, block, mean, width, score in list(zip(d.rows, d.blocks, d.means, d.widths, d.scores, strict=True))[:5]:
+    print(f"customer {row:4} promotion {block}: mean {mean:.3f}, width {width:.3f}, score {score:.3f}")
 
 # %% Rewards that come late, in parts, by id
 ids = [f"customer-{i}" for i in range(N)]

@@ -18,6 +18,7 @@ The same seed, arms and rewards give the same bits as in Rust, whatever the numb
 
 from . import lab, policies
 from ._armwise import Context, InfeasibleError, __version__
+from ._threads import _from_environment, set_threads, threads
 from .campaign import (
     Campaign,
     CampaignError,
@@ -46,6 +47,8 @@ from .loading import load
 from .policies import *  # noqa: F403
 from .policy import Policy, Theory
 from .solving import Selection, solve
+
+_from_environment()
 
 __all__ = [
     "Assignment",
@@ -77,7 +80,9 @@ __all__ = [
     "__version__",
     "lab",
     "load",
+    "set_threads",
     "solve",
+    "threads",
 ]
 # The classes of the algorithms, which are made from the library's list of them.
 __all__ += policies.__all__

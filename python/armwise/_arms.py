@@ -1,7 +1,7 @@
 """Converts the arms of a round, in any form a user has, to arrays that the native half can borrow.
 
 An array that is C-contiguous and float32 or float64 is never copied; any other is converted,
-or refused with the reason. Tables are anything with the Arrow PyCapsule interface.
+or refused with the reason. Tables are read in `_tables.py`.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _armwise
+from . import _armwise, _tables
+from ._values import numbers
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Arms(NamedTuple):
-    """What the native half takes."""
+    """What the native half takes, and what the numbers of columns of strings mean."""
 
     x: NDArray[Any]
-    ids: NDArray[np.uint64] | _armwise.Names | None
-    eligible: NDArray[np.bool_] | None
-    columns: list[tuple[str, NDArray[np.float64]]]
-
-
-def is_table(x: object) -> bool:
-    """Whether x is a table: anything that exports an Arrow stream."""
-    return hasattr(x, "__arrow_c_stream__")
+    ids: NDArray[np.uint64] | _armwise.Names | None = None
+    eligible: NDArray[np.bool_] | None = None
+    columns: list[tuple[str, NDArray[np.float64]]] = []  # noqa: RUF012
+    labels: dict[str, list[str]] = {}  # noqa: RUF012
+    #: The names of the features, where X is a table that has them.
+    names: list[str] | None = None
 
 
 def matrix(x: ArrayLike, what: str = "X") -> NDArray[Any]:
@@ -37,11 +36,9 @@ def matrix(x: ArrayLike, what: str = "X") -> NDArray[Any]:
         flags = x.flags
         if flags.c_contiguous and flags.aligned:
             return x
-    array = np.asarray(x)
+    array = numbers(x, what)
     if array.ndim != 2:
         raise ValueError(f"{what} must have 2 dimensions (arms and features), found {array.ndim}")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{what} is of dtype {array.dtype}: must be numbers, best float32 or float64")
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float32 if array.dtype == np.float16 else np.float64)
     return np.require(array, requirements=["C", "A"])
@@ -49,50 +46,29 @@ def matrix(x: ArrayLike, what: str = "X") -> NDArray[Any]:
 
 def vector(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """Numbers as a contiguous vector of float64."""
-    array = np.asarray(values)
+    array = _tables.values_of(values, what)
     if array.ndim != 1:
         raise ValueError(f"{what} must have 1 dimension, found {array.ndim}")
-    if array.dtype.kind not in "fiub" and array.size > 0:
-        raise TypeError(f"{what} are of dtype {array.dtype}: must be numbers")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    return np.ascontiguousarray(numbers(array, what), dtype=np.float64)
 
 
-def column(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """A column of numbers: one per arm, or one per arm and block."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"column {name!r} is of dtype {array.dtype}: must be numbers")
-    return np.ascontiguousarray(array, dtype=np.float64)
+def attached(
+    columns: Mapping[str, Any], x: Any = None
+) -> tuple[list[tuple[str, NDArray[np.float64]]], dict[str, list[str]]]:
+    """Columns as numbers, and what the numbers of those of strings mean."""
+    read = {name: _tables.column(same_index(x, values, f"column {name!r}"), name) for name, values in columns.items()}
+    labels = {name: labels for name, (_, labels) in read.items() if labels is not None}
+    return [(name, values) for name, (values, _) in read.items()], labels
 
 
-def keys(ids: ArrayLike | _armwise.Names | None) -> NDArray[np.uint64] | _armwise.Names | None:
-    """Ids as uint64, or names; no copy of uint64 and int64."""
-    if ids is None or isinstance(ids, _armwise.Names):
-        return ids
-    array = np.asarray(ids)
-    if array.ndim != 1:
-        raise ValueError(f"ids must have 1 dimension, found {array.ndim}")
-    if array.dtype.kind == "u":
-        return np.ascontiguousarray(array, dtype=np.uint64)
-    if array.dtype.kind == "i":
-        if array.size and array.min() < 0:
-            row = int(np.flatnonzero(array < 0)[0])
-            raise ValueError(f"id at row {row} is {array[row]}: must not be negative")
-        return np.ascontiguousarray(array, dtype=np.int64).view(np.uint64)
-    names = array.tolist()
-    if array.dtype.kind in "UTO" and all(isinstance(name, str) for name in names):
-        return _armwise.Names(names)
-    raise TypeError(f"ids are of dtype {array.dtype}: must be integers or strings")
-
-
-def flags(eligible: ArrayLike | None) -> NDArray[np.bool_] | None:
-    """Eligibility: one flag per arm, or one per arm and block."""
-    if eligible is None:
-        return None
-    array = np.asarray(eligible)
-    if array.dtype != np.bool_:
-        raise TypeError(f"eligible is of dtype {array.dtype}: must be bool")
-    return np.ascontiguousarray(array)
+def same_index(x: Any, values: Any, what: str) -> Any:
+    """The values, refused if they are a pandas series whose index is not that of the frame X."""
+    if _tables.is_series(values) and _tables.is_frame(x) and not x.index.equals(values.index):
+        raise ValueError(
+            f"{what} and X have different indexes: align them, .reindex(X.index), "
+            "or give .to_numpy() if they belong together row by row"
+        )
+    return values
 
 
 def arms(
@@ -103,12 +79,15 @@ def arms(
     eligible: Any = None,
     columns: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     needed: Sequence[str] = (),
+    known: list[str] | None = None,
 ) -> Arms:
-    """The arms from an array or a table; `needed` are the columns that the constraint names."""
+    """The arms from an array or a table; `needed` are the columns that the constraint names, `known` the names that the
+    features of the policy have."""
     if type(x) is np.ndarray and features is None and columns is None and ids is None and eligible is None:
-        return Arms(matrix(x), None, None, [])
-    given = {} if columns is None else columns
-    if not is_table(x):
+        return Arms(matrix(x))
+    given: Any = {} if columns is None else columns
+    table = None if type(x) is np.ndarray else _tables.table(x)
+    if table is None:
         if features is not None:
             raise TypeError("features=[...] names columns of a table, but X is not a table")
         if not isinstance(given, Mapping):
@@ -116,20 +95,30 @@ def arms(
         for what, value in (("ids", ids), ("eligible", eligible)):
             if isinstance(value, str):
                 raise TypeError(f"{what}={value!r} names a column of a table, but X is not a table")
-        attached = [(name, column(values, name)) for name, values in given.items()]
-        return Arms(matrix(x), keys(ids), flags(eligible), attached)
-    names = [features] if isinstance(features, str) else None if features is None else list(features)
-    wanted = [] if isinstance(given, Mapping) else list(given)
-    wanted += [name for name in needed if name not in wanted and name not in given]
-    ids_name = ids if isinstance(ids, str) else None
-    eligible_name = eligible if isinstance(eligible, str) else None
-    read, read_ids, read_flags, attached_by_name = _armwise.read_table(x, names, ids_name, eligible_name, wanted)
-    attached = list(attached_by_name.items())
-    if isinstance(given, Mapping):
-        attached += [(name, column(values, name)) for name, values in given.items()]
+        return Arms(matrix(x), _tables.keys(ids), _flags(eligible), *attached(given))
+    mapped = given if isinstance(given, Mapping) else {}
+    wanted = [] if isinstance(given, Mapping) else [given] if isinstance(given, str) else list(given)
+    wanted += [name for name in needed if name not in wanted and name not in mapped]
+    taken = {name for name in (ids, eligible) if isinstance(name, str)} | set(wanted)
+    chosen = [features] if isinstance(features, str) else features
+    picked = _tables.features_of(table.names, chosen, taken, known)
+    read = table.matrix(picked)
+    named = all(isinstance(name, str) for name in picked) and read.shape[1] == len(picked)
+    own, labels = attached(mapped, x)
+    for name in wanted:
+        values, meant = table.column(name)
+        own.append((name, values))
+        if meant is not None:
+            labels[name] = meant
     return Arms(
         read,
-        read_ids if ids_name is not None else keys(ids),
-        read_flags if eligible_name is not None else flags(eligible),
-        attached,
+        table.ids(ids) if isinstance(ids, str) else _tables.keys(same_index(x, ids, "ids")),
+        table.flags(eligible) if isinstance(eligible, str) else _flags(same_index(x, eligible, "eligible")),
+        own,
+        labels,
+        picked if named else None,
     )
+
+
+def _flags(eligible: Any) -> NDArray[np.bool_] | None:
+    return None if eligible is None else _tables.flags(eligible)

@@ -36,7 +36,7 @@ class NotFoundError(CampaignError, LookupError):
 
 
 class ConflictError(CampaignError):
-    """The request contradicts what is there: a round that was chosen, a key that another request had."""
+    """The request contradicts what is there: a round that was chosen, a file that exists."""
 
 
 class StorageError(CampaignError, OSError):
@@ -130,8 +130,6 @@ class Campaign:
 
     Nothing is held between calls. Each call opens the file, so its lock is taken only while something is written
     (`LockedError` if another process is writing), and the command `armwise` and other processes may use it in between.
-    A `key` is your own name for a request: after any failure the same request with the same key gives the same answer
-    and is carried out once.
 
     >>> import armwise as aw, os, tempfile
     >>> import polars as pl
@@ -155,7 +153,7 @@ class Campaign:
         #: The campaign's file.
         self.path = os.fspath(path)
         self._native = _armwise.Campaign(self.path)
-        #: What `init` made: features, the sample they were fitted on, columns left out; None for a campaign opened later.
+        #: What `init` made: features, the sample they were fitted on, columns left out; None unless it was just made.
         self.begun: dict[str, Any] | None = None
 
     @classmethod
@@ -189,13 +187,12 @@ class Campaign:
         *,
         round: int | None = None,
         seed: int | None = None,
-        key: str | None = None,
         dry_run: bool = False,
         format: str | None = None,
     ) -> Chosen:
-        """Chooses the next round, or the one numbered `round`, from a table of customers. When it returns, the round is on
-        the disk; `sends(round)` gives its sends again at any time. With `dry_run` nothing is written."""
-        summary, sheet = self._native.choose(_rows(table), format, round, seed, key, dry_run)
+        """Chooses the next round, or the one numbered `round`, from a table of customers. When it returns, the round is
+        on the disk; `sends(round)` gives its sends again at any time. With `dry_run` nothing is written."""
+        summary, sheet = self._native.choose(_rows(table), format, round, seed, dry_run)
         return Chosen(summary["round"], Sheet(sheet), summary)
 
     def learn(
@@ -204,44 +201,37 @@ class Campaign:
         *,
         round: int | None = None,
         only_responders: float | None = None,
-        key: str | None = None,
         format: str | None = None,
     ) -> Learned:
         """Learns rewards: late, in parts, in any order, repeated; each is counted once. Columns: `decision` (or the
         customer, with `promotion` and `round` where needed) and `reward`. With `only_responders` the table lists who
         answered, and each answer is worth that much. Bad rows are put aside and the good ones applied."""
-        return self._learn("learn", table, format, round, only_responders, key)
+        return self._learn("learn", table, format, round, only_responders)
 
-    def correct(
-        self, table: Rows, *, round: int | None = None, key: str | None = None, format: str | None = None
-    ) -> Learned:
+    def correct(self, table: Rows, *, round: int | None = None, format: str | None = None) -> Learned:
         """Changes rewards that were learned before."""
-        return self._learn("correct", table, format, round, None, key)
+        return self._learn("correct", table, format, round, None)
 
-    def undelivered(
-        self, table: Rows, *, round: int | None = None, key: str | None = None, format: str | None = None
-    ) -> Learned:
+    def undelivered(self, table: Rows, *, round: int | None = None, format: str | None = None) -> Learned:
         """Marks sends that did not arrive: they are never learned as silence."""
-        return self._learn("undelivered", table, format, round, None, key)
+        return self._learn("undelivered", table, format, round, None)
 
-    def _learn(
-        self, kind: str, table: Rows, format: str | None, round: int | None, worth: float | None, key: str | None
-    ) -> Learned:
-        summary, rejects = self._native.learn(kind, _rows(table), format, round, worth, key)
-        counts = (summary[name] for name in ("rows", "applied", "repeated", "rejected"))
-        return Learned(*counts, Sheet(rejects), summary)
+    def _learn(self, kind: str, table: Rows, format: str | None, round: int | None, worth: float | None) -> Learned:
+        summary, rejects = self._native.learn(kind, _rows(table), format, round, worth)
+        rows, applied, repeated, rejected = (summary[name] for name in ("rows", "applied", "repeated", "rejected"))
+        return Learned(rows, applied, repeated, rejected, Sheet(rejects), summary)
 
-    def close(self, round: int, *, key: str | None = None) -> dict[str, Any]:
+    def close(self, round: int) -> dict[str, Any]:
         """Ends a round's response window: silence becomes the default reward."""
-        return self._native.close(round, key)
+        return self._native.close(round)
 
-    def revoke(self, round: int, *, key: str | None = None) -> dict[str, Any]:
+    def revoke(self, round: int) -> dict[str, Any]:
         """Takes a round back that was never sent: no rewards, no rest, no controls."""
-        return self._native.revoke(round, key)
+        return self._native.revoke(round)
 
-    def amend(self, rules: Rules, *, key: str | None = None) -> dict[str, Any]:
+    def amend(self, rules: Rules) -> dict[str, Any]:
         """Changes the rules from the next round on; what was learned stays."""
-        return self._native.amend(_rules(rules), key)
+        return self._native.amend(_rules(rules))
 
     def status(self) -> dict[str, Any]:
         """Where the rounds stand, with the hashes of the model and of the journal."""
@@ -285,7 +275,9 @@ def _rows(table: Rows) -> Any:
         return table
     if isinstance(table, str | os.PathLike):
         return os.fspath(table)
-    raise TypeError(f"a table is a path or has __arrow_c_stream__, as frames of pandas and polars do, not {type(table)}")
+    raise TypeError(
+        f"a table is a path or has __arrow_c_stream__, as frames of pandas and polars do, not {type(table)}"
+    )
 
 
 def _rules(rules: Rules) -> tuple[str, str]:
@@ -315,6 +307,6 @@ def _learner(learner: Policy | str | os.PathLike[str] | None) -> tuple[str, str]
     if learner is None:
         return None
     if isinstance(learner, Policy):
-        return type(learner).__name__, learner._saved()
+        return type(learner).__name__, learner._text()
     with open(learner, encoding="utf-8") as file:
         return os.fspath(learner), file.read()

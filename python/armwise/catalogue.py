@@ -28,7 +28,7 @@ class Catalogue:
     Catalogue(arms=4, features=4)
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_native", "feature_names")
 
     def __init__(
         self,
@@ -39,6 +39,8 @@ class Catalogue:
     ) -> None:
         arms = _arms.arms(X, features=features, ids=ids)
         self._native = _armwise.Catalogue(arms.x, arms.ids)
+        #: The names of the features, where X was a table that has them.
+        self.feature_names = arms.names
 
     @property
     def n_features_in_(self) -> int:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from . import _values
+from ._armwise import InfeasibleError
+
+if TYPE_CHECKING:
+    from ._arms import Arms
 
 OnInfeasible = Literal["error", "fill"]
 #: An arm by id or name; in a block other than 0, with the block: `(id, block)`.
@@ -19,8 +26,57 @@ Member = int | str | tuple[int | str, int]
 Oracle = Callable[[NDArray[np.float64]], Any]
 
 
+T = TypeVar("T")
+
+
+def _check(of: Any) -> None:
+    """Refuses fields of the wrong kind, by their annotations; None stands for what is left out."""
+    for item in dataclasses.fields(of):
+        value, what = getattr(of, item.name), f"{type(of).__name__}.{item.name}"
+        kinds = str(item.type).split(" | ")
+        if value is None and "None" in kinds:
+            continue
+        if kinds[0] == "int" and kinds[1:] in ([], ["None"]):
+            _values.whole(value, what)
+        elif kinds[0] == "float" and kinds[1:] in ([], ["None"]) and value != "none":
+            _values.real(value, what)
+        elif kinds[0] == "bool" and not isinstance(value, bool | np.bool_):
+            raise TypeError(f"{what} = {value!r}: must be True or False")
+        elif kinds[0] == "str" and not isinstance(value, str):
+            raise TypeError(f"{what} = {value!r}: must be a string")
+        elif kinds[0] == "OnInfeasible" and value not in ("error", "fill"):
+            raise ValueError(f'{what} = {value!r}: must be "error" or "fill"')
+
+
+def _made(kind: type[T], given: Any, what: str) -> T:
+    """One of this package's dataclasses, from itself or from a dictionary with its fields."""
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} = {given!r}: must be a {kind.__name__} or a dictionary")
+    fields = [item.name for item in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    unknown = next((name for name in given if name not in fields), None)
+    if unknown is not None:
+        raise ValueError(f"{what}: unknown field {unknown!r}; there are {', '.join(fields)}")
+    for item in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if item.default is item.default_factory is dataclasses.MISSING and item.name not in given:
+            raise ValueError(f"{what}: {item.name!r} must be given")
+    return kind(**given)
+
+
+def _all_made(of: Any, name: str, kind: type) -> None:
+    """Makes the elements of a field."""
+    given = getattr(of, name)
+    if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
+        raise TypeError(f"{type(of).__name__}.{name} = {given!r}: must be a list")
+    made: list[Any] = [
+        _made(kind, element, f"{type(of).__name__}.{name}[{place}]") for place, element in enumerate(given)
+    ]
+    object.__setattr__(of, name, made)
+
+
 def _member(arm: Any) -> Any:
-    if isinstance(arm, str):
+    if isinstance(arm, str | Mapping):
         return arm
     if isinstance(arm, Sequence):
         key, block = arm
@@ -53,6 +109,9 @@ class Constraint:
     """
 
     kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _check(self)
 
     def to_json(self) -> str:
         """The constraint as JSON, as Rust and the command line read it."""
@@ -87,6 +146,9 @@ class Quota:
     min: int | None = None
     max: int | None = None
 
+    def __post_init__(self) -> None:
+        _check(self)
+
 
 @dataclass(frozen=True)
 class Assignment(Constraint):
@@ -111,22 +173,50 @@ class Assignment(Constraint):
     cost: str | None = None
     budget: float | None = None
 
+    def __post_init__(self) -> None:
+        _check(self)
+        quotas = self.quotas
+        many = isinstance(quotas, Sequence | np.ndarray) and not isinstance(quotas, str)
+        for place, quota in enumerate(quotas if many else [quotas]):  # type: ignore[arg-type]
+            what = f"Assignment.quotas[{place}]" if many else "Assignment.quotas"
+            if isinstance(quota, Quota | Mapping):
+                _made(Quota, quota, what)
+            else:
+                _values.whole(quota, what)
+
     def columns(self) -> list[str]:
-        return [] if self.cost in (None, "block") else [self.cost]
+        return [] if self.cost is None or self.cost == "block" else [self.cost]
 
 
 @dataclass(frozen=True)
 class Group:
     """The arms whose column has a value (or one of several), and how many of them may be chosen.
 
-    Without a value, every value of the column makes a separate group with these limits.
+    The column holds numbers or strings; `"block"` is the block number. A value that no arm has is an error: it is more
+    often misspelt than meant. Without a value, every value of the column makes a separate group with these limits. A
+    minimum (`min` or `exactly`) holds for a group whether or not its arms are eligible: with too few eligible members,
+    be it one or none, there is no super arm (`InfeasibleError`), unless `on_infeasible="fill"`.
+
+    >>> import armwise as aw
+    >>> constraint = aw.Quotas(k=2, groups=[aw.Group("region", value="north", max=1)])
+    >>> aw.solve([0.9, 0.8, 0.1], constraint, columns={"region": ["north", "north", "south"]}).rows
+    array([0, 2])
     """
 
     column: str
-    value: float | Sequence[float] | None = None
+    value: float | str | Sequence[float] | Sequence[str] | None = None
     min: int | None = None
     max: int | None = None
     exactly: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def values(self) -> list[Any] | None:
+        """The values as a list; None if every value makes a group."""
+        if self.value is None or (isinstance(self.value, Sequence | np.ndarray) and not isinstance(self.value, str)):
+            return None if self.value is None else list(self.value)
+        return [self.value]
 
 
 @dataclass(frozen=True)
@@ -144,6 +234,10 @@ class Quotas(Constraint):
     min: int = 0
     groups: Sequence[Group] = field(default_factory=list)
     on_infeasible: OnInfeasible = "error"
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _all_made(self, "groups", Group)
 
     def columns(self) -> list[str]:
         return sorted({group.column for group in self.groups} - {"block"})
@@ -177,6 +271,9 @@ class Term:
     arm: Member
     coefficient: float
 
+    def __post_init__(self) -> None:
+        _check(self)
+
 
 @dataclass(frozen=True)
 class LinearRow:
@@ -190,6 +287,10 @@ class LinearRow:
     terms: Sequence[Term] = field(default_factory=list)
     block: int | None = None
     per_row: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _all_made(self, "terms", Term)
 
 
 @dataclass(frozen=True)
@@ -205,6 +306,10 @@ class Linear(Constraint):
     kind: ClassVar[str] = "linear"
     rows: Sequence[LinearRow]
     time_limit: float = 60.0
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _all_made(self, "rows", LinearRow)
 
     def columns(self) -> list[str]:
         return sorted({row.column for row in self.rows if row.column is not None} - {"block"})
@@ -239,16 +344,93 @@ class Explicit(Constraint):
 AnyConstraint = Constraint | Mapping[str, Any] | Oracle
 
 
-def resolve(constraint: AnyConstraint | None, k: int | None) -> tuple[int | str | Oracle, list[str]]:
-    """What the native half takes, which is k itself, JSON or a function, and the columns it needs."""
+#: The constraints by their kind.
+KINDS: dict[str, type[Constraint]] = {
+    constraint.kind: constraint for constraint in (TopK, Assignment, Quotas, Budget, Linear, Explicit)
+}
+
+
+def resolve(constraint: AnyConstraint | None, k: int | None) -> int | Constraint | Oracle:
+    """What was given as a number, a constraint or a function."""
     if (constraint is None) == (k is None):
         raise TypeError("give either k or constraint")
     if k is not None:
-        return int(k), []
+        return _values.whole(k, "k", least=1)
     if isinstance(constraint, Constraint):
-        return constraint.to_json(), constraint.columns()
+        return constraint
     if isinstance(constraint, Mapping):
-        return json.dumps(_plain(constraint)), []
+        fields = dict(constraint)
+        kind = fields.pop("kind", None)
+        if kind not in KINDS:
+            raise ValueError(f"constraint of kind {kind!r}: the kinds are {', '.join(KINDS)}")
+        return _made(KINDS[kind], fields, f"constraint of kind {kind!r}")
     if callable(constraint):
-        return constraint, []
+        return constraint
     raise TypeError(f"constraint must be a Constraint, a dictionary or a function, not {type(constraint).__name__}")
+
+
+def native(constraint: int | Constraint | Oracle, arms: Arms) -> int | str | Oracle:
+    """What the native half takes, which is k itself, JSON or a function."""
+    grouped = [group.column for group in constraint.groups] if isinstance(constraint, Quotas) else []
+    for name in arms.labels:
+        if name not in grouped:
+            raise TypeError(f"column {name!r} holds strings: only a Group can refer to strings")
+    if isinstance(constraint, Quotas):
+        groups = [made for group in constraint.groups for made in _groups(group, arms)]
+        constraint = dataclasses.replace(constraint, groups=groups)
+    return constraint.to_json() if isinstance(constraint, Constraint) else constraint
+
+
+def _groups(group: Group, arms: Arms) -> list[Group]:
+    """A group with numbers for strings; with it, where every value makes a group with a minimum, the values of which no
+    arm is eligible: for these the library, which sees eligible arms only, would make none."""
+    found = next((values for name, values in arms.columns if name == group.column), None)
+    if found is None:
+        return [group]
+    labels, values = arms.labels.get(group.column), group.values()
+    if values is not None:
+        of_strings = [isinstance(value, str) for value in values]
+        if any(of_strings) != all(of_strings) or any(of_strings) != (labels is not None):
+            holds = "numbers" if labels is None else "strings"
+            raise TypeError(f"Group.value = {group.value!r}, but column {group.column!r} holds {holds}")
+        known: Any = labels if labels is not None else np.unique(found)
+        for value in values:
+            if value not in known:
+                some = ", ".join(str(one) for one in known[:10]) + (", ..." if len(known) > 10 else "")
+                raise ValueError(f"no arm has {group.column} = {value!r}; the column has {some}")
+        if labels is not None:
+            values = [float(labels.index(value)) for value in values]
+        return [dataclasses.replace(group, value=values if len(values) != 1 else values[0])]
+    if arms.eligible is None or not (group.min or group.exactly):
+        return [group]
+    eligible = arms.eligible
+    if found.ndim < eligible.ndim:
+        eligible = np.asarray(eligible.any(axis=1))
+    elif found.ndim > eligible.ndim:
+        eligible = np.broadcast_to(eligible[:, None], found.shape)
+    if eligible.shape != found.shape:
+        return [group]
+    nobody = np.setdiff1d(found, found[eligible])
+    return [group, *(dataclasses.replace(group, value=float(value)) for value in nobody if np.isfinite(value))]
+
+
+def relabelled(text: str, labels: Mapping[str, list[str]]) -> str:
+    """A text in which the groups of columns of strings are called by these."""
+    for column, names in labels.items():
+        of = re.compile(rf"(?<!\w){re.escape(column)} = (\[[^\]]*\]|\d+)")
+        text = of.sub(lambda found: f"{column} = {_named(found[1], names)}", text)  # noqa: B023
+    return text
+
+
+def named(error: InfeasibleError, labels: Mapping[str, list[str]]) -> InfeasibleError:
+    """The exception with the groups of columns of strings called by these."""
+    if not labels:
+        return error
+    twin = InfeasibleError(relabelled(str(error), labels))
+    twin.reason = error.reason
+    return twin
+
+
+def _named(numbers: str, names: list[str]) -> str:
+    listed = [names[int(float(number))] for number in numbers.strip("[]").split(",")]
+    return ", ".join(listed)

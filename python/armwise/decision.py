@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _armwise, _html
+from .constraints import relabelled
 
 if TYPE_CHECKING:
     import pandas
@@ -52,10 +53,12 @@ class Decision:
     ['ann', 'bob']
     """
 
-    __slots__ = ("_native",)
+    __slots__ = ("_labels", "_native")
 
-    def __init__(self, native: _armwise.Decision) -> None:
+    def __init__(self, native: _armwise.Decision, labels: Mapping[str, list[str]] | None = None) -> None:
         self._native = native
+        # What the numbers of columns of strings mean.
+        self._labels = labels or {}
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -113,24 +116,24 @@ class Decision:
         return self._native.objective
 
     @property
-    def bound(self) -> float:
-        """No super arm has a larger sum than this."""
+    def bound(self) -> float | None:
+        """No super arm has a larger sum than this; None after an oracle of your own, which does not tell."""
         return self._native.bound
 
     @property
     def status(self) -> str:
-        """ "optimal", or "gap" if a better super arm up to `bound` may exist."""
+        """ "optimal"; "gap" if a better super arm up to `bound` may exist; "unknown" after an oracle of your own."""
         return self._native.status
 
     @property
     def prices(self) -> dict[str, float]:
         """What one more unit of a limit would be worth."""
-        return self._native.prices
+        return {relabelled(limit, self._labels): price for limit, price in self._native.prices.items()}
 
     @property
     def missing(self) -> dict[str, tuple[int, int]]:
         """Where `on_infeasible="fill"` fell short: (needed, chosen) by limit."""
-        return self._native.missing
+        return {relabelled(limit, self._labels): counts for limit, counts in self._native.missing.items()}
 
     def _columns(self) -> dict[str, Any]:
         return {
@@ -194,8 +197,8 @@ class Decision:
         return _html.columns(repr(self), self._columns())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.to_json(), self.rows.tolist())
+        return _restore, (self.to_json(), self.rows.tolist(), self._labels)
 
 
-def _restore(text: str, rows: list[int]) -> Decision:
-    return Decision(_armwise.Decision.from_json(text, rows))
+def _restore(text: str, rows: list[int], labels: Mapping[str, list[str]] | None = None) -> Decision:
+    return Decision(_armwise.Decision.from_json(text, rows), labels)

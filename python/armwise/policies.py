@@ -3,7 +3,8 @@
 Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 
 - blocks: the number of promotions M; every block has a model of its own over the same features.
-- seed: all randomness follows from it, from the round's number and from the arm's id.
+- seed: all randomness follows from it, from the round's number and from the arm's id; None takes one from the
+  operating system and keeps it (`seed_`).
 - ties: who wins among equal scores, "by-id" or "random" (a fair draw, new in every round).
 - gamma: with every round, what was learned before counts gamma times as much.
 """
@@ -47,7 +48,7 @@ class Greedy(Policy):
         lam: float = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -80,7 +81,7 @@ class CombLinUCB(Policy):
         c: float = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -114,7 +115,7 @@ class CombLinTS(Policy):
         sigma2: float = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -147,7 +148,7 @@ class C2UCB(Policy):
         alpha: float | Theory = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -181,7 +182,7 @@ class PC2UCB(Policy):
         c: float = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -215,7 +216,7 @@ class RoundWiseTS(Policy):
         v: float | Theory = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -248,7 +249,7 @@ class ArmWiseTS(Policy):
         v: float | Theory = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:
@@ -280,7 +281,7 @@ class Random(Policy):
         lam: float = 1.0,
         *,
         blocks: int = 1,
-        seed: int = 0,
+        seed: int | None = 0,
         ties: str = "by-id",
         gamma: float = 1.0,
     ) -> None:

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import json
 import os
+import secrets
 import threading
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arms, _armwise, _html, _offered, _sparse
+from . import _arms, _armwise, _html, _offered, _tables, _values
 from ._armwise import Context
 from ._parameters import Parameters
-from .constraints import AnyConstraint, resolve
+from .constraints import AnyConstraint, Constraint, named, native, resolve
 from .decision import Decision
 
 Self = TypeVar("Self", bound="Policy")
 
 # Guards the round counter and the creation of a policy's learner; held only briefly.
 _LOCK = threading.RLock()
+
+
+# A fork waits until no other thread holds the lock or computes, since in the child that thread would never finish.
+
+
+def _before_fork() -> None:
+    _LOCK.acquire()
+    _armwise.before_fork()
+
+
+def _after_fork() -> None:
+    _armwise.after_fork()
+    _LOCK.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,13 @@ class Policy(Parameters):
     Decision(t=1, arms=2, objective=2, status='optimal')
 
     Parameters are attributes of the same name, as scikit-learn requires: `get_params`, `set_params` and `clone` work.
+
+    Where the features first come from a table, their names are kept in `feature_names_in_`. Later tables are read by
+    these names, in whatever order their columns stand, and refused if a name is missing or new. An array is taken by
+    position, with a warning, as in scikit-learn.
+
+    A forked process (`os.fork`, a `multiprocessing` pool that forks) chooses and learns on one thread, with the same
+    results; a spawned one uses all threads.
     """
 
     #: The kind of random number that each arm gets: None, "uniform" in [0, 1), or "normal".
@@ -70,11 +97,12 @@ class Policy(Parameters):
     # Common parameters, for policies that leave one out of their constructor.
     lam: float = 1.0
     blocks: int = 1
-    seed: int = 0
+    seed: int | None = 0
     ties: str = "by-id"
     gamma: float = 1.0
 
     _learner: _armwise.Learner | None = None
+    _drawn_seed: int | None = None
     #: The number of the round that comes next, from 1.
     t_: int = 1
 
@@ -100,37 +128,91 @@ class Policy(Parameters):
     def _spec(self) -> str:
         """The policy as JSON."""
         if self.name is None:
-            return json.dumps({"name": "own", "lambda": self.lam})
+            return json.dumps({"name": "own", "lambda": _number(self.lam, "lam")})
         given = self.get_params(deep=False)
         for common in ("blocks", "seed", "ties", "gamma"):
             given.pop(common)
         plain = {
-            "lambda" if name == "lam" else name: _without_none(value) if isinstance(value, Theory) else value
+            "lambda" if name == "lam" else name: _theory(value) if isinstance(value, Theory) else _number(value, name)
             for name, value in given.items()
         }
-        try:
-            return json.dumps({"name": self.name} | plain, default=float)
-        except TypeError as error:
-            raise TypeError(f"parameters of {type(self).__name__} must be numbers: {error}") from None
+        return json.dumps({"name": self.name} | plain)
 
     def _check(self) -> None:
+        _values.whole(self.blocks, "blocks", least=1)
+        if self.seed is not None:
+            _values.whole(self.seed, "seed", most=_values.MOST_SEED)
+        if self.ties not in ("by-id", "random"):
+            raise ValueError(f'ties = {self.ties!r}: must be "by-id" or "random"')
+        if not 0.0 < _values.finite(self.gamma, "gamma") <= 1.0:
+            raise ValueError(f"gamma = {self.gamma}: must be above 0 and at most 1")
+        model = self._learner
+        if model is not None and (self.blocks, self.gamma) != (model.blocks, model.gamma):
+            there = f"blocks={model.blocks}, gamma={model.gamma}"
+            raise ValueError(f"blocks and gamma cannot be changed once there is a model ({there}); make a new policy")
         _armwise.check_algorithm(self._spec())
+
+    @property
+    def seed_(self) -> int:
+        """The seed in use: `seed`; or, if that is None, one that the operating system gave when it was first needed.
+
+        >>> import armwise as aw
+        >>> policy = aw.ArmWiseTS(seed=None)
+        >>> policy.choose([[1.0], [2.0]], k=1).seed == policy.seed_
+        True
+        """
+        if self.seed is not None:
+            return int(self.seed)
+        with _LOCK:
+            if self._drawn_seed is None:
+                self._drawn_seed = secrets.randbits(63)
+            return self._drawn_seed
 
     def _ready(self, dim: int | None = None) -> _armwise.Learner:
         """The learner with the present parameters; it is made when the number of features is first known."""
         if self._learner is not None and self._current:
             return self._learner
         with _LOCK:
+            self._check()
             if self._learner is None:
                 if dim is None:
                     raise AttributeError(f"this {type(self).__name__} has not seen any features yet")
                 learner = _armwise.Learner(self._spec(), dim, self.blocks, self.ties, self.gamma)
             else:
                 learner = self._learner.with_policy(self._spec(), self.ties)
-            if (self.blocks, self.gamma) != (learner.blocks, learner.gamma):
-                raise ValueError("blocks and gamma cannot be changed once there is a model; make a new policy")
             self._learner, self._current = learner, True
             return learner
+
+    @contextlib.contextmanager
+    def _reading(self, X: Any, **given: Any) -> Iterator[tuple[_offered.Offered, _armwise.Learner]]:
+        """The arms with their features in the order of the names that the policy knows, and the learner for them. If
+        what is done with the first ones fails, the policy forgets what it has seen of them."""
+        known = getattr(self, "feature_names_in_", None)
+        arms = _offered.offered(X, known=None if known is None else list(known), **given)
+        dim, names = arms.dim or None, arms.arms.names
+        if self._learner is not None:
+            # The wording is scikit-learn's.
+            if known is not None and names is None:
+                text = f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names"
+                warnings.warn(text, UserWarning, stacklevel=4)
+            elif known is None and names is not None:
+                text = f"X has feature names, but {type(self).__name__} was fitted without feature names"
+                warnings.warn(text, UserWarning, stacklevel=4)
+            yield arms, self._ready(dim)
+            return
+        with _LOCK:
+            is_first = self._learner is None
+            learner = self._ready(dim)
+            if is_first and names is not None:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+        try:
+            yield arms, learner
+        except BaseException:
+            with _LOCK:
+                if is_first and self._learner is learner and not any(learner.counts):
+                    self._learner, self._current = None, False
+                    self.__dict__.pop("feature_names_in_", None)
+            raise
 
     # Choosing and learning.
 
@@ -153,12 +235,16 @@ class Policy(Parameters):
         column (by default all columns that are not used otherwise), and `ids`, `eligible` and `columns` names too. It
         may also be a `Catalogue`, or a sparse matrix of scipy, of which a part at a time is made dense.
 
+        The index of a pandas frame is not a feature; by its name it can give the ids. A dictionary of columns is a
+        table, too.
+
         ids are integers or strings that stay with an arm from round to round (by default the row number); eligible
         says which arms, or which arms in which blocks, may be chosen; columns holds what the constraint refers to by
         name (in a table they are found automatically). A constraint is one of this package's, a dictionary as in
         JSON, or a function that gets the scores and returns rows, or rows and blocks.
 
-        Rounds count from 1; give `t` to replay one.
+        Rounds count from 1; give `t` to replay one. The draws follow from `seed_` and the round, so a policy that is
+        rebuilt with the same seed makes the draws of its first life again, round by round; see `partial_fit`.
 
         >>> import armwise as aw, numpy as np
         >>> policy = aw.ArmWiseTS(v=0.5, blocks=2, seed=7)
@@ -166,25 +252,34 @@ class Policy(Parameters):
         >>> d.blocks.tolist()
         [0, 0, 1]
         """
-        oracle, needed = resolve(constraint, k)
-        arms = _offered.offered(X, features=features, ids=ids, eligible=eligible, columns=columns, needed=needed)
-        learner = self._ready(arms.dim or None)
-        with _LOCK:
-            round_ = self.t_ if t is None else int(t)
-            before, self.t_ = self.t_, max(self.t_, round_ + 1)
-        own = self if self.name is None else None
-        try:
-            native = arms.choose(learner, self.seed, round_, oracle, own)
-        except BaseException:
+        wanted = resolve(constraint, k)
+        needed = wanted.columns() if isinstance(wanted, Constraint) else ()
+        replayed = None if t is None else _values.whole(t, "t")
+        given = {"features": features, "ids": ids, "eligible": eligible, "columns": columns, "needed": needed}
+        with self._reading(X, **given) as (arms, learner):
+            oracle = native(wanted, arms.arms)
             with _LOCK:
-                if self.t_ == round_ + 1:
-                    self.t_ = before
-            raise
-        return Decision(native)
+                round_ = self.t_ if replayed is None else replayed
+                before, self.t_ = self.t_, max(self.t_, round_ + 1)
+            own = self if self.name is None else None
+            try:
+                made = arms.choose(learner, self.seed_, round_, oracle, own)
+            except BaseException as error:
+                with _LOCK:
+                    if self.t_ == round_ + 1:
+                        self.t_ = before
+                if isinstance(error, _armwise.InfeasibleError):
+                    raise named(error, arms.arms.labels) from None
+                raise
+            return Decision(made, arms.arms.labels)
 
     def learn(self, decision: Decision, rewards: ArrayLike | Mapping[Any, float]) -> None:
         """Learns rewards of a decision: of all its arms in its order, or of any by id, `{id: reward}`; at any time, in
-        any order, once per arm. An arm chosen in several blocks is named by `(id, block)`.
+        any order, once per arm. An arm chosen in several blocks is named by `(id, block)`. A pandas series is read by
+        its index, which holds ids; with the plain index 0, 1, 2, ... it is read in the order of the decision.
+
+        The decision may be another policy's, read from JSON: it carries its features, so that a policy which has seen
+        none yet can begin with it.
 
         >>> import armwise as aw, numpy as np
         >>> policy = aw.Greedy()
@@ -194,7 +289,9 @@ class Policy(Parameters):
         >>> policy.theta_
         array([0.  , 0.5 , 0.25])
         """
-        self._ready().learn(decision._native, _rewards(rewards))
+        self._ready(decision._native.dim or None).learn(decision._native, _rewards(rewards))
+        with _LOCK:
+            self.t_ = max(self.t_, decision.t + 1)
 
     def correct(self, decision: Decision, rewards: ArrayLike | Mapping[Any, float]) -> None:
         """Changes rewards that were learned before."""
@@ -217,20 +314,25 @@ class Policy(Parameters):
         """Learns rows and rewards that belong to no decision: a history, a batch from elsewhere. There is no check for
         repetition: rows that are given twice count twice.
 
+        Afterwards the next round is at least the one after as many as rewards were learned (`t_ > count_`). So a policy
+        that is rebuilt every day from a history that grows does not repeat the draws of the day before. Set `t_`
+        yourself, or give `seed=None`, where the history has the same length every day, and with `gamma` below 1, where
+        rounds are the clock of forgetting and `t_` is left alone.
+
         >>> import armwise as aw
         >>> aw.Greedy().partial_fit([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.5]).theta_
         array([0.5 , 0.25])
         """
-        numbers = None if blocks is None else np.asarray(blocks, dtype=np.uint32).tolist()
-        weights = None if sample_weight is None else _arms.vector(sample_weight, "sample_weight")
-        if _sparse.is_sparse(X):
-            rows = _sparse.csr(X)
-            learner = self._ready(rows.dim or None)
-            learner.observe_sparse(self.t_ - 1, rows, _arms.vector(rewards, "rewards"), numbers, weights)
-            return self
-        x = _arms.arms(X, features=features).x
-        learner = self._ready(x.shape[1] or None)
-        learner.observe(self.t_ - 1, x, _arms.vector(rewards, "rewards"), numbers, weights)
+        paid = _arms.vector(_arms.same_index(X, rewards, "rewards"), "rewards")
+        numbers = None if blocks is None else _block_numbers(_arms.same_index(X, blocks, "blocks"))
+        weights = None
+        if sample_weight is not None:
+            weights = _arms.vector(_arms.same_index(X, sample_weight, "sample_weight"), "sample_weight")
+        with self._reading(X, features=features) as (arms, learner):
+            arms.observe(learner, self.t_ - 1, paid, numbers, weights)
+        if self.gamma == 1.0:
+            with _LOCK:
+                self.t_ = max(self.t_, self.count_ + 1)
         return self
 
     def fit(
@@ -267,7 +369,7 @@ class Policy(Parameters):
     def _fresh(self: Self) -> Self:
         """A copy of the parameters, which has learned nothing."""
         twin = type(self).__new__(type(self))
-        learned = ("_learner", "_current")
+        learned = ("_learner", "_current", "_drawn_seed")
         twin.__dict__.update({n: v for n, v in self.__dict__.items() if not n.endswith("_") and n not in learned})
         return twin
 
@@ -295,18 +397,23 @@ class Policy(Parameters):
         >>> policy.score([[1.0], [2.0]]).tolist()
         [1.25, 2.5]
         """
-        arms = _offered.offered(X, features=features, ids=ids)
-        learner = self._ready(arms.dim or None)
+        round_ = self.t_ if t is None else _values.whole(t, "t")
         own = self if self.name is None else None
-        scores = arms.scores(learner, self.seed, self.t_ if t is None else int(t), own)
+        with self._reading(X, features=features, ids=ids) as (arms, learner):
+            scores = arms.scores(learner, self.seed_, round_, own)
         return scores[:, 0] if self.blocks == 1 else scores
 
     def merge(self: Self, other: Policy) -> Self:
         """Adds everything that another policy has learned; the parameters stay."""
         theirs = other._ready()
+        ours, named = getattr(self, "feature_names_in_", None), getattr(other, "feature_names_in_", None)
+        if ours is not None and named is not None and list(ours) != list(named):
+            raise ValueError(f"the features are {', '.join(ours)} on one side and {', '.join(named)} on the other")
         self._ready(theirs.dim).merge(theirs)
         with _LOCK:
             self.t_ = max(self.t_, other.t_)
+            if ours is None and named is not None:
+                self.feature_names_in_ = named
         return self
 
     def forget(self: Self, factor: float) -> Self:
@@ -367,7 +474,7 @@ class Policy(Parameters):
 
         The file replaces an older one atomically, so a crash leaves the old file or the new one.
         """
-        text = self._saved()
+        text = self._text()
         partial = f"{os.fspath(path)}.{os.getpid()}.partial"
         try:
             with open(partial, "w", encoding="utf-8") as file:
@@ -380,9 +487,9 @@ class Policy(Parameters):
                 os.remove(partial)
             raise
 
-    def _saved(self) -> str:
+    def _text(self) -> str:
         """What `save` writes."""
-        return self._ready().to_json(self.seed, self.t_)
+        return self._ready().to_json(self.seed_, self.t_)
 
     def restore(self: Self, path: str | os.PathLike[str]) -> Self:
         """Takes over what a file has learned, with this policy's own parameters; for policies of your own, which
@@ -402,7 +509,7 @@ class Policy(Parameters):
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in ("_learner", "_current")}
         if self._learner is not None:
-            state["_saved"] = self._learner.to_json(self.seed, self.t_)
+            state["_saved"] = self._learner.to_json(self.seed_, self.t_)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -427,8 +534,34 @@ class Policy(Parameters):
 
 
 def _rewards(rewards: ArrayLike | Mapping[Any, float]) -> Any:
-    return dict(rewards) if isinstance(rewards, Mapping) else _arms.vector(rewards, "rewards")
+    if isinstance(rewards, Mapping):
+        return dict(rewards)
+    if _tables.is_series(rewards):
+        index: Any = rewards.index  # type: ignore[union-attr]
+        if not index.equals(_tables.pandas().RangeIndex(len(index))):
+            if not index.is_unique:
+                raise ValueError("rewards: the index of the series holds the ids of arms, but one of them twice")
+            return dict(zip(index.tolist(), _arms.vector(rewards, "rewards").tolist(), strict=True))
+    return _arms.vector(rewards, "rewards")
 
 
-def _without_none(theory: Theory) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(theory).items() if value is not None}
+def _block_numbers(blocks: ArrayLike) -> list[int]:
+    read = _values.array(blocks, "blocks")
+    if read.dtype.kind not in "iu" and read.size > 0:
+        raise TypeError(f"blocks are of dtype {read.dtype}: must be whole numbers")
+    if read.size and not 0 <= read.min() <= read.max() < 2**32:
+        raise ValueError(f"block {read.min() if read.min() < 0 else read.max()} does not exist: blocks count from 0")
+    return read.tolist()  # type: ignore[no-any-return]
+
+
+def _number(value: Any, name: str) -> float:
+    return _values.finite(value, "lambda" if name == "lam" else name)
+
+
+def _theory(theory: Theory) -> dict[str, Any]:
+    given = {name: value for name, value in dataclasses.asdict(theory).items() if value is not None}
+    whole = {"k", "n", "rounds"}
+    return {
+        name: _values.whole(value, f"Theory.{name}") if name in whole else _number(value, f"Theory.{name}")
+        for name, value in given.items()
+    }

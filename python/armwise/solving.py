@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _armwise, _html
-from ._arms import column, keys
-from .constraints import AnyConstraint, resolve
+from ._arms import Arms, attached
+from ._tables import keys
+from ._values import MOST_SEED, numbers, whole
+from .constraints import AnyConstraint, named, native, relabelled, resolve
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +25,9 @@ class Selection:
     blocks: NDArray[np.int64]
     #: The sum of their scores.
     objective: float
-    #: No super arm has a larger sum than this.
-    bound: float
-    #: "optimal", or "gap" if a better super arm up to `bound` may exist.
+    #: No super arm has a larger sum than this; None after an oracle of your own, which does not tell.
+    bound: float | None
+    #: "optimal"; "gap" if a better super arm up to `bound` may exist; "unknown" after an oracle of your own.
     status: str
     #: What one more unit of a limit would be worth.
     prices: dict[str, float]
@@ -65,9 +67,16 @@ def solve(
     ...
     armwise.InfeasibleError: no super arm satisfies the constraint: exactly 2 arms are asked for, but only ...
     """
-    values = np.ascontiguousarray(scores, dtype=np.float64)
+    values = np.ascontiguousarray(numbers(scores, "scores"), dtype=np.float64)
     if values.ndim not in (1, 2):
         raise ValueError(f"scores must have 1 or 2 dimensions, found {values.ndim}")
-    oracle, _ = resolve(constraint, k)
-    attached = [(name, column(given, name)) for name, given in (columns or {}).items()]
-    return Selection(**_armwise.solve(values, oracle, keys(ids), attached, ties, seed, t))
+    arms = Arms(values, keys(ids), values > -np.inf, *attached(columns or {}))
+    oracle = native(resolve(constraint, k), arms)
+    seed, t = whole(seed, "seed", most=MOST_SEED), whole(t, "t")
+    try:
+        found = _armwise.solve(values, oracle, arms.ids, arms.columns, ties, seed, t)
+    except _armwise.InfeasibleError as error:
+        raise named(error, arms.labels) from None
+    for by_limit in ("prices", "missing"):
+        found[by_limit] = {relabelled(limit, arms.labels): value for limit, value in found[by_limit].items()}
+    return Selection(**found)

@@ -144,7 +144,7 @@ def test_bad_observations() -> None:
         (lambda: aw.ArmWiseTS(lam=0.0), "lambda = 0"),
         (lambda: aw.C2UCB(alpha=-1.0), "alpha = -1"),
         (lambda: aw.ArmWiseTS(v=aw.Theory(r=1.0, s=1.0, delta=2.0, k=1)), "delta = 2"),
-        (lambda: aw.CombLinUCB(sigma2=float("nan")), "line 1"),
+        (lambda: aw.CombLinUCB(sigma2=float("nan")), "sigma2 = nan: must be a finite number"),
     ],
 )
 def test_bad_parameters(make, text: str) -> None:

@@ -150,20 +150,10 @@ def test_responses_are_counted_once_and_bad_rows_come_back(begun: aw.Campaign) -
 
 def test_a_list_of_responders_needs_no_rewards(begun: aw.Campaign) -> None:
     sends = begun.choose(pa.table(people())).sends.to_arrow().to_pylist()
-    who = pa.table({"customer": [row["customer"] for row in sends[:5]], "promotion": [r["promotion"] for r in sends[:5]]})
+    who = pa.table(
+        {"customer": [row["customer"] for row in sends[:5]], "promotion": [r["promotion"] for r in sends[:5]]}
+    )
     assert begun.learn(who, only_responders=2.5, round=1).applied == 5
-
-
-def test_a_key_makes_a_retry_the_same_request(begun: aw.Campaign) -> None:
-    table = pa.table(people())
-    one, two = begun.choose(table, key="monday"), begun.choose(table, key="monday")
-    assert one.summary == two.summary
-    assert one.sends.to_arrow() == two.sends.to_arrow()
-    assert [line["round"] for line in begun.status()["rounds"]] == [1]
-    with pytest.raises(aw.ConflictError, match="monday"):
-        begun.close(1, key="monday")
-    with pytest.raises(aw.InputError, match="200"):
-        begun.close(1, key="with a space")
 
 
 def test_revoke_amend_dry_run_and_sends_again(begun: aw.Campaign) -> None:

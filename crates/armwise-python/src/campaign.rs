@@ -5,10 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use armwise::tasks::with_rayon;
 use armwise_campaign::{
     Campaign as Core, Error, Memory, Source,
     config::Config,
-    core::{self, Feedback, Key, Refusal, results, sends, status, why},
+    core::{self, Feedback, Refusal, results, sends, status, why},
     init_from,
     report::{html, report},
     round::{ChooseOptions, choose},
@@ -27,24 +28,22 @@ use serde::Serialize;
 use crate::{
     bridge,
     errors::{plain, raise as raise_library},
+    gate,
 };
+
+/// Computes without the interpreter's lock; a forked process has threads of its own for it.
+fn detach<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
+    gate::detach(py, || with_rayon(work))
+}
 
 /// The class of `armwise.campaign` that an error is raised as.
 fn class_of(error: &Error) -> &'static str {
     match error {
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => "NotFoundError",
         Error::Exists { .. } | Error::HeadMoved { .. } | Error::KeyUsed { .. } => "ConflictError",
-        Error::Refused(
-            Refusal::BadRound(_)
-            | Refusal::BadKey(_)
-            | Refusal::BadWorth(_)
-            | Refusal::BadSegment(_)
-            | Refusal::TooManyDecisions(_),
-        ) => "InputError",
+        Error::Refused(Refusal::BadRound(_)) => "InputError",
         Error::Refused(_) => "ConflictError",
-        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } | Error::Linked { .. } => {
-            "StorageError"
-        }
+        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } => "StorageError",
         Error::Locked { .. } => "LockedError",
         _ => "InputError",
     }
@@ -107,7 +106,7 @@ impl Sheet {
 
     /// Writes a file, CSV or Parquet by the extension, which gets its name when it is complete.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let written = py.detach(|| self.sheet.write(&path)?.publish());
+        let written = detach(py, || self.sheet.write(&path)?.publish());
         written.map_err(|error| raise(py, &error))
     }
 }
@@ -127,17 +126,13 @@ impl Campaign {
         py: Python<'py>,
         work: impl FnOnce(&Path) -> Result<R, Error> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
-        plain(py, &py.detach(|| work(&self.path)).map_err(|error| raise(py, &error))?)
+        plain(py, &detach(py, || work(&self.path)).map_err(|error| raise(py, &error))?)
     }
 
     fn sheet(&self, py: Python<'_>, work: impl FnOnce(&Core) -> Result<Written, Error> + Send) -> PyResult<Sheet> {
-        let made = py.detach(|| work(&Core::read(&self.path)?));
+        let made = detach(py, || work(&Core::read(&self.path)?));
         Sheet::new(made.map_err(|error| raise(py, &error))?)
     }
-}
-
-fn key_of(py: Python<'_>, key: Option<&str>) -> PyResult<Option<Key>> {
-    key.map(Key::new).transpose().map_err(|error| raise(py, &error.into()))
 }
 
 #[pymethods]
@@ -145,7 +140,7 @@ impl Campaign {
     /// Refuses a file that is not there or cannot be opened.
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| Core::read(&path).map(|_| ())).map_err(|error| raise(py, &error))?;
+        detach(py, || Core::read(&path).map(|_| ())).map_err(|error| raise(py, &error))?;
         Ok(Self { path })
     }
 
@@ -160,7 +155,7 @@ impl Campaign {
         learner: Option<(String, String)>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let table = rows(table, format)?;
-        let begun = py.detach(|| {
+        let begun = detach(py, || {
             let config = Config::parse(&rules.1, &rules.0)?;
             let learner = learner.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
             Ok(init_from(&path, &*table, config, learner)?.1)
@@ -175,14 +170,13 @@ impl Campaign {
         format: Option<&str>,
         round: Option<u64>,
         seed: Option<u64>,
-        key: Option<&str>,
         dry_run: bool,
     ) -> PyResult<WithSheet<'py>> {
-        let (table, key) = (rows(table, format)?, key_of(py, key)?);
-        let chosen = py.detach(|| {
+        let table = rows(table, format)?;
+        let chosen = detach(py, || {
             let mut campaign = if dry_run { Core::read(&self.path)? } else { Core::write(&self.path, "choose")? };
-            let choice = choose(&campaign, &*table, ChooseOptions { round, seed, key }, &|_| ())?;
-            let sheet = sends(campaign.tag(), &choice.sent);
+            let choice = choose(&campaign, &*table, ChooseOptions { round, seed }, &|_| ())?;
+            let sheet = sends(&choice.sent);
             let summary = if dry_run { choice.summary } else { choice.commit(&mut campaign, None)? };
             Ok((summary, sheet))
         });
@@ -199,7 +193,6 @@ impl Campaign {
         format: Option<&str>,
         round: Option<u64>,
         worth: Option<f64>,
-        key: Option<&str>,
     ) -> PyResult<WithSheet<'py>> {
         let (feedback, writer) = match (kind, worth) {
             ("learn", Some(worth)) => (Feedback::Responders { worth }, "learn"),
@@ -207,35 +200,27 @@ impl Campaign {
             ("undelivered", _) => (Feedback::Undelivered, "undelivered"),
             _ => (Feedback::Rewards, "learn"),
         };
-        let (table, key) = (rows(table, format)?, key_of(py, key)?);
-        let learned = py.detach(|| {
+        let table = rows(table, format)?;
+        let learned = detach(py, || {
             let mut campaign = Core::write(&self.path, writer)?;
-            core::learn(&mut campaign, &*table, feedback, round, key.as_ref())
+            core::learn(&mut campaign, &*table, feedback, round)
         });
         let (learned, rejects) = learned.map_err(|error| raise(py, &error))?;
         Ok((plain(py, &learned)?, Sheet::new(rejects)?))
     }
 
-    fn close<'py>(&self, py: Python<'py>, round: u64, key: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let key = key_of(py, key)?;
-        self.call(py, |path| core::close(&mut Core::write(path, "close")?, round, key.as_ref()))
+    fn close<'py>(&self, py: Python<'py>, round: u64) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, |path| core::close(&mut Core::write(path, "close")?, round))
     }
 
-    fn revoke<'py>(&self, py: Python<'py>, round: u64, key: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
-        let key = key_of(py, key)?;
-        self.call(py, |path| core::revoke(&mut Core::write(path, "revoke")?, round, key.as_ref()))
+    fn revoke<'py>(&self, py: Python<'py>, round: u64) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, |path| core::revoke(&mut Core::write(path, "revoke")?, round))
     }
 
-    fn amend<'py>(
-        &self,
-        py: Python<'py>,
-        rules: (PathBuf, String),
-        key: Option<&str>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let key = key_of(py, key)?;
+    fn amend<'py>(&self, py: Python<'py>, rules: (PathBuf, String)) -> PyResult<Bound<'py, PyAny>> {
         self.call(py, |path| {
             let config = Config::parse(&rules.1, &rules.0)?;
-            core::amend(&mut Core::write(path, "amend")?, config, key.as_ref())
+            core::amend(&mut Core::write(path, "amend")?, config)
         })
     }
 
@@ -272,7 +257,7 @@ impl Campaign {
     }
 
     fn sends(&self, py: Python<'_>, round: u64) -> PyResult<Sheet> {
-        self.sheet(py, |campaign| Ok(sends(campaign.tag(), &campaign.sent(round)?)))
+        self.sheet(py, |campaign| Ok(sends(&campaign.sent(round)?)))
     }
 
     fn results(&self, py: Python<'_>, round: Option<u64>) -> PyResult<Sheet> {
@@ -281,6 +266,6 @@ impl Campaign {
 
     /// The learner as JSON.
     fn learner(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| Core::read(&self.path)?.saved_learner()).map_err(|error| raise(py, &error))
+        detach(py, || Core::read(&self.path)?.saved_learner()).map_err(|error| raise(py, &error))
     }
 }

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::{
     errors::raise,
+    gate::detach,
     given::{Given, Ids, Matrix},
 };
 
@@ -26,7 +27,7 @@ impl Catalogue {
         let named = ids.is_some();
         let given = Given { x, ids, eligible: None, columns: Vec::new() };
         let lent = given.lend()?;
-        let made = py.detach(|| {
+        let made = detach(py, || {
             let arms = lent.arms()?;
             let mut places: Vec<(u64, usize)> =
                 (0..arms.len()).filter(|_| named).map(|row| (arms.id(row), row)).collect();

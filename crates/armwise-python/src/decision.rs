@@ -3,18 +3,20 @@
 //! The library's decision has ids but no row numbers, since these mean nothing a week later. Here the row numbers of
 //! the call that made it are kept too, for callers that still have the table.
 
+use std::sync::OnceLock;
+
 use armwise::{ChosenArm, Reward};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::{
-    exceptions::{PyKeyError, PyValueError},
+    exceptions::{PyKeyError, PyTypeError, PyValueError},
     prelude::*,
-    types::{PyDict, PyList, PyTuple},
+    types::{PyDict, PyList, PyString, PyTuple},
 };
 
 use crate::{
     errors::bad_json,
     given::{floats, reward_of},
-    oracle::{missing, numbers, prices, status},
+    oracle::{bound, missing, numbers, prices, status},
 };
 
 /// What was chosen in a round.
@@ -22,9 +24,15 @@ use crate::{
 pub(crate) struct Decision {
     pub(crate) inner: armwise::Decision,
     pub(crate) rows: Vec<usize>,
+    /// The places of the arms by rising id, made when rewards first come by id.
+    by_id: OnceLock<Vec<usize>>,
 }
 
 impl Decision {
+    pub(crate) fn new(inner: armwise::Decision, rows: Vec<usize>) -> Self {
+        Self { inner, rows, by_id: OnceLock::new() }
+    }
+
     fn numbers<'py>(&self, py: Python<'py>, value: impl Fn(&ChosenArm) -> f64) -> Bound<'py, PyArray1<f64>> {
         PyArray1::from_iter(py, self.inner.arms.iter().map(value))
     }
@@ -32,7 +40,13 @@ impl Decision {
     /// The rewards that Python gives: one per chosen arm, or by id, or by (id, block).
     pub(crate) fn rewards(&self, given: &Bound<'_, PyAny>) -> PyResult<Vec<Reward>> {
         if let Ok(by_id) = given.cast::<PyDict>() {
-            return by_id.iter().map(|(key, reward)| self.reward(&key, reward.extract()?)).collect();
+            let one = |(key, reward): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+                let value = reward.extract().map_err(|_| {
+                    PyTypeError::new_err(format!("reward of arm {} is {reward:?}: must be a number", shown(&key)))
+                })?;
+                self.reward(&key, value)
+            };
+            return by_id.iter().map(one).collect();
         }
         let values = floats(given, "rewards")?;
         let arms = &self.inner.arms;
@@ -48,21 +62,48 @@ impl Decision {
         Ok(self.inner.rewards(|_| values.next().expect("as many as arms")))
     }
 
+    /// The blocks in which an arm was chosen.
+    fn blocks_of(&self, named: &Reward) -> impl Iterator<Item = u32> {
+        let arms = &self.inner.arms;
+        let by_id = self.by_id.get_or_init(|| {
+            let mut places: Vec<usize> = (0..arms.len()).collect();
+            places.sort_by_key(|&place| arms[place].id);
+            places
+        });
+        let first = by_id.partition_point(|&place| arms[place].id < named.id);
+        let same = by_id[first..].iter().map(|&place| &arms[place]).take_while(|arm| arm.id == named.id);
+        same.filter(|arm| named.name.is_none() || arm.name == named.name).map(|arm| arm.block)
+    }
+
     fn reward(&self, key: &Bound<'_, PyAny>, reward: f64) -> PyResult<Reward> {
-        let unknown = || PyKeyError::new_err(format!("arm {key} was not chosen in round {}", self.inner.round.t));
+        let unknown = || {
+            let (key, t) = (shown(key), self.inner.round.t);
+            PyKeyError::new_err(format!("arm {key} was not chosen in round {t}; give rewards of chosen arms"))
+        };
         if let Ok(pair) = key.cast::<PyTuple>() {
             let (id, block) = (pair.get_item(0)?, pair.get_item(1)?.extract().map_err(|_| unknown())?);
             return reward_of(&id, block, reward).ok_or_else(unknown);
         }
         let mut named = reward_of(key, 0, reward).ok_or_else(unknown)?;
-        let same = |arm: &&ChosenArm| arm.id == named.id && (named.name.is_none() || arm.name == named.name);
-        let mut blocks = self.inner.arms.iter().filter(same).map(|arm| arm.block);
+        let mut blocks = self.blocks_of(&named);
         let block = blocks.next().ok_or_else(unknown)?;
         if blocks.any(|other| other != block) {
-            return Err(PyValueError::new_err(format!("arm {key} was chosen in several blocks; give (id, block)")));
+            return Err(PyValueError::new_err(format!(
+                "arm {} was chosen in several blocks; give (id, block)",
+                shown(key)
+            )));
         }
+        drop(blocks);
         named.block = block;
         Ok(named)
+    }
+}
+
+/// An arm as a message calls it: a name in quotes, an id as it is.
+fn shown(key: &Bound<'_, PyAny>) -> String {
+    match key.cast::<PyString>() {
+        Ok(name) => format!("{:?}", name.to_string_lossy()),
+        Err(_) => key.to_string(),
     }
 }
 
@@ -80,6 +121,12 @@ impl Decision {
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.round.seed
+    }
+
+    /// How many features the arms have; 0 if there are no arms.
+    #[getter]
+    fn dim(&self) -> usize {
+        self.inner.arms.first().map_or(0, |arm| arm.features.len())
     }
 
     /// Names as a list; ids as int64, or as uint64 where one is too large for that.
@@ -131,8 +178,8 @@ impl Decision {
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let arms = &self.inner.arms;
-        let dim = arms.first().map_or(0, |arm| arm.features.len());
-        PyArray1::from_iter(py, arms.iter().flat_map(|arm| arm.features.iter().copied())).reshape([arms.len(), dim])
+        let cells = arms.iter().flat_map(|arm| arm.features.iter().copied());
+        PyArray1::from_iter(py, cells).reshape([arms.len(), self.dim()])
     }
 
     #[getter]
@@ -141,8 +188,8 @@ impl Decision {
     }
 
     #[getter]
-    fn bound(&self) -> f64 {
-        self.inner.upper_bound
+    fn bound(&self) -> Option<f64> {
+        bound(self.inner.quality, self.inner.upper_bound)
     }
 
     #[getter]
@@ -161,16 +208,16 @@ impl Decision {
     }
 
     fn to_json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.inner).map_err(bad_json)
+        serde_json::to_string(&self.inner).map_err(|error| bad_json("a decision", error))
     }
 
     /// A decision read from JSON; the rows are those given, or unknown.
     #[staticmethod]
     fn from_json(text: &str, rows: Option<Vec<i64>>) -> PyResult<Self> {
-        let inner: armwise::Decision = serde_json::from_str(text).map_err(bad_json)?;
+        let inner: armwise::Decision = serde_json::from_str(text).map_err(|error| bad_json("a decision", error))?;
         let rows = rows.unwrap_or_else(|| vec![-1; inner.arms.len()]);
         let row = |row: i64| usize::try_from(row).unwrap_or(usize::MAX);
-        Ok(Self { rows: rows.into_iter().map(row).collect(), inner })
+        Ok(Self::new(inner, rows.into_iter().map(row).collect()))
     }
 
     fn __eq__(&self, other: &Self) -> bool {

@@ -3,7 +3,7 @@
 //! Bad values are a `ValueError` (with `row` and `column` as attributes if known), and a missing name is a `KeyError`.
 //! The message is always the library's.
 
-use armwise::Error;
+use armwise::{Decision, Error};
 use pyo3::{
     create_exception,
     exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError},
@@ -56,14 +56,32 @@ pub(crate) fn raise_lab(py: Python<'_>, error: &armwise_lab::Error) -> PyErr {
     }
 }
 
-/// The exception for text that is not the JSON it should be.
-pub(crate) fn bad_json(error: serde_json::Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
+/// The exception for text that is not the JSON of what it should be.
+pub(crate) fn bad_json(what: &str, error: serde_json::Error) -> PyErr {
+    let (line, column) = (error.line(), error.column());
+    PyValueError::new_err(format!("the text is not {what} as armwise writes it: see line {line}, column {column}"))
+}
+
+/// As [`raise`], for rewards of a decision: an arm that has a name is called by it.
+pub(crate) fn raise_of(py: Python<'_>, error: &Error, decision: &Decision) -> PyErr {
+    let exception = raise(py, error);
+    let (id, block) = match error {
+        Error::UnknownArm { id, block, .. }
+        | Error::SecondReward { id, block, .. }
+        | Error::NoReward { id, block, .. }
+        | Error::DecisionChanged { id, block, .. }
+        | Error::RewardNotFinite { id, block, .. } => (*id, *block),
+        _ => return exception,
+    };
+    let arm = decision.arms.iter().find(|arm| arm.id == id && arm.block == block);
+    let Some(name) = arm.and_then(|arm| arm.name.as_ref()) else { return exception };
+    let text = error.to_string().replacen(&format!("arm {id} "), &format!("arm {name:?} "), 1);
+    PyErr::from_type(exception.get_type(py), text)
 }
 
 /// What serialises, as dictionaries, lists, texts and numbers of Python.
 pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
-    let text = serde_json::to_string(value).map_err(bad_json)?;
+    let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     py.import(intern!(py, "json"))?.call_method1(intern!(py, "loads"), (text,))
 }
 

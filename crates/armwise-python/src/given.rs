@@ -4,9 +4,9 @@
 
 use armwise::{Arms, Column, Error, Features, id_of};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pyo3::{Borrowed, exceptions::PyTypeError, intern, prelude::*};
+use pyo3::{Borrowed, exceptions::PyTypeError, intern, prelude::*, types::PyString};
 
-use crate::errors::raise;
+use crate::{errors::raise, gate};
 
 /// Names of arms, hashed once.
 #[pyclass(frozen)]
@@ -18,7 +18,7 @@ pub(crate) struct Names {
 impl Names {
     #[new]
     fn new(py: Python<'_>, names: Vec<String>) -> PyResult<Self> {
-        let names = py.detach(|| armwise::Names::new(names)).map_err(|error| raise(py, &error))?;
+        let names = gate::detach(py, || armwise::Names::new(names)).map_err(|error| raise(py, &error))?;
         Ok(Self { names })
     }
 
@@ -169,7 +169,8 @@ pub(crate) fn floats(values: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>
 
 /// The id of an arm by name, or by number.
 pub(crate) fn reward_of(key: &Bound<'_, PyAny>, block: u32, reward: f64) -> Option<armwise::Reward> {
-    if let Ok(name) = key.extract::<String>() {
+    if let Ok(name) = key.cast::<PyString>() {
+        let name = name.to_str().ok()?.to_owned();
         return Some(armwise::Reward { id: id_of(&name), name: Some(name), block, reward });
     }
     let id = key.extract::<u64>().ok()?;

@@ -22,7 +22,7 @@ pub(crate) fn interruptible<R: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBo
         thread::scope(|scope| {
             let (done, finished) = channel::<()>();
             let worker = scope.spawn(|| {
-                let result = work(&stop);
+                let result = armwise::tasks::with_rayon(|| work(&stop));
                 drop(done);
                 result
             });

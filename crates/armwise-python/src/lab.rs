@@ -162,7 +162,7 @@ impl Problem {
             return Err(PyValueError::new_err("there must be at least 1 policy, 1 trial and a batch of at least 1"));
         }
         let count = settings.len();
-        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let threads = threads.unwrap_or_else(armwise::tasks::threads);
         let samples = interruptible(py, |stop| {
             self.kind.with(|world| {
                 let world = Stoppable { world, stop };

@@ -16,7 +16,8 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use crate::{
     catalogue::{Catalogue, Offer},
     decision::Decision,
-    errors::raise,
+    errors::{raise, raise_of},
+    gate::detach,
     given::{Given, Ids, Matrix},
     oracle::{AnyOracle, name_of, ties_of},
     own,
@@ -48,7 +49,7 @@ impl Learner {
         py: Python<'_>,
         change: impl FnOnce(&mut Core<AnyPolicy>) -> Result<(), Error> + Send,
     ) -> PyResult<()> {
-        py.detach(|| change(Arc::make_mut(&mut self.lock()))).map_err(|error| raise(py, &error))
+        detach(py, || change(Arc::make_mut(&mut self.lock()))).map_err(|error| raise(py, &error))
     }
 
     fn book(
@@ -60,7 +61,9 @@ impl Learner {
         let py = decision.py();
         let decision = decision.get();
         let rewards = decision.rewards(rewards)?;
-        self.change(py, |core| change(core, &decision.inner, &rewards))
+        let chosen = &decision.inner;
+        detach(py, || change(Arc::make_mut(&mut self.lock()), chosen, &rewards))
+            .map_err(|error| raise_of(py, &error, chosen))
     }
 }
 
@@ -151,7 +154,7 @@ impl Learner {
             let rows = lent.rows(&decision);
             Ok((decision, rows))
         })?;
-        Ok(Decision { inner, rows })
+        Ok(Decision::new(inner, rows))
     }
 
     fn scores<'py>(
@@ -168,7 +171,7 @@ impl Learner {
         let (round, core) = (Round::new(seed, t), self.now());
         let scores = match own {
             Some(policy) => own::scores(py, &core, round, || lent.arms(), policy)?,
-            None => py.detach(|| core.scores(round, &lent.arms()?)).map_err(|error| raise(py, &error))?,
+            None => detach(py, || core.scores(round, &lent.arms()?)).map_err(|error| raise(py, &error))?,
         };
         by_block(py, &core, scores)
     }
@@ -209,7 +212,7 @@ impl Learner {
         let (round, core, catalogue) = (Round::new(seed, t), self.now(), &catalogue.get().inner);
         let scores = match own {
             Some(policy) => own::scores(py, &core, round, || Ok(catalogue.arms()), policy)?,
-            None => py.detach(|| core.scores(round, &catalogue.arms())).map_err(|error| raise(py, &error))?,
+            None => detach(py, || core.scores(round, &catalogue.arms())).map_err(|error| raise(py, &error))?,
         };
         by_block(py, &core, scores)
     }
@@ -244,7 +247,7 @@ impl Learner {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (rows, given) = (x.lend()?, Given { x: holder, ids, eligible: None, columns: Vec::new() });
         let (core, lent) = (self.now(), given.lend()?);
-        let scores = py.detach(|| sparse::scores(&core, Round::new(seed, t), &rows, &lent));
+        let scores = detach(py, || sparse::scores(&core, Round::new(seed, t), &rows, &lent));
         by_block(py, &core, scores.map_err(|error| raise(py, &error))?)
     }
 
@@ -328,13 +331,13 @@ impl Learner {
 
     fn to_json(&self, py: Python<'_>, seed: u64, t: u64) -> PyResult<String> {
         let core = self.now();
-        py.detach(|| core.to_json_with(Some(Round::new(seed, t)))).map_err(|error| raise(py, &error))
+        detach(py, || core.to_json_with(Some(Round::new(seed, t)))).map_err(|error| raise(py, &error))
     }
 
     /// The learner, and the seed and round to continue with, if the file has them.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &str) -> PyResult<(Self, Option<(u64, u64)>)> {
-        let read = py.detach(|| Core::from_json_with(text));
+        let read = detach(py, || Core::from_json_with(text));
         let (core, next) = read.map_err(|error| raise(py, &error))?;
         Ok((Self::of(core), next.map(|next| (next.seed, next.t))))
     }
@@ -348,7 +351,7 @@ impl Learner {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let core = self.now();
         let (dim, blocks) = (core.model().dim(), core.model().blocks().len());
-        let made = py.detach(|| -> Result<Vec<f64>, Error> {
+        let made = detach(py, || -> Result<Vec<f64>, Error> {
             let posteriors = (0..blocks as u32).map(|block| core.posterior(block)).collect::<Result<Vec<_>, _>>()?;
             Ok(posteriors.iter().flat_map(values).collect())
         });

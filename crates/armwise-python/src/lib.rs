@@ -5,10 +5,15 @@
 //! first, and this crate never holds a lock while Python code runs.
 
 mod bridge;
+mod campaign;
 mod catalogue;
+mod command;
 mod decision;
 mod errors;
+mod gate;
 mod given;
+mod ids;
+mod interleave;
 mod interrupt;
 mod lab;
 mod learner;
@@ -17,6 +22,7 @@ mod own;
 mod policy;
 mod sparse;
 mod table;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -26,17 +32,25 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ALGORITHMS", armwise::Algorithm::NAMES.to_vec())?;
     module.add("InfeasibleError", module.py().get_type::<errors::InfeasibleError>())?;
+    module.add_class::<campaign::Campaign>()?;
+    module.add_class::<campaign::Sheet>()?;
     module.add_class::<catalogue::Catalogue>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<given::Names>()?;
     module.add_class::<lab::Problem>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<own::Context>()?;
+    module.add_class::<table::Table>()?;
+    module.add_function(wrap_pyfunction!(gate::after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(gate::before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_function(wrap_pyfunction!(oracle::solve, module)?)?;
     module.add_function(wrap_pyfunction!(policy::check_algorithm, module)?)?;
     module.add_function(wrap_pyfunction!(table::export, module)?)?;
-    module.add_function(wrap_pyfunction!(table::read_table, module)?)?;
+    module.add_function(wrap_pyfunction!(interleave::interleave, module)?)?;
     module.add_function(wrap_pyfunction!(lab::mean, module)?)?;
     module.add_function(wrap_pyfunction!(lab::paired, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::threads, module)?)?;
     Ok(())
 }

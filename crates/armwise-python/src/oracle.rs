@@ -14,6 +14,7 @@ use pyo3::{
 
 use crate::{
     errors::{bad_json, raise},
+    gate,
     given::{Given, Ids, Matrix},
     interrupt::interruptible,
 };
@@ -40,7 +41,7 @@ impl AnyOracle {
             return Ok(Self::Constraint(Constraint::top_k(k)));
         }
         if let Ok(text) = given.extract::<String>() {
-            return Ok(Self::Constraint(serde_json::from_str(&text).map_err(bad_json)?));
+            return Ok(Self::Constraint(serde_json::from_str(&text).map_err(|error| bad_json("a constraint", error))?));
         }
         Ok(Self::Callable(Callable { function: given.clone().unbind(), raised: Mutex::new(None) }))
     }
@@ -54,11 +55,11 @@ impl AnyOracle {
     ) -> PyResult<R> {
         let result = match self {
             Self::Constraint(Constraint::Linear(linear)) => {
-                interruptible(py, |stop| work(&Stoppable { linear, stop }))?
+                interruptible(py, |stop| gate::enter(|| work(&Stoppable { linear, stop })))?
             }
-            Self::Constraint(constraint) => py.detach(|| work(constraint)),
+            Self::Constraint(constraint) => gate::detach(py, || work(constraint)),
             Self::Callable(callable) => {
-                let result = py.detach(|| work(callable));
+                let result = gate::detach(py, || work(callable));
                 if let Some(raised) = callable.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
                     return Err(raised);
                 }
@@ -76,13 +77,14 @@ struct Stoppable<'a> {
 
 impl Oracle for Stoppable<'_> {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        self.linear.argmax_until(scores, self.stop)
+        // It may take a minute, and holds no lock.
+        gate::outside(|| self.linear.argmax_until(scores, self.stop))
     }
 }
 
 impl Oracle for Callable {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        let picked = Python::attach(|py| self.ask(py, scores));
+        let picked = gate::attach(|py| self.ask(py, scores));
         let arms = picked.map_err(|error| {
             *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             Error::Solver("the oracle raised an exception".to_owned())
@@ -92,8 +94,7 @@ impl Oracle for Callable {
             let text = format!("the oracle chose row {}, block {}, which does not exist", arm.row, arm.block);
             return Err(Error::Constraint(text));
         }
-        // Trusted to be optimal, like an oracle written in Rust.
-        Ok(Selection::optimal(arms, scores))
+        Ok(Selection::of_unknown_quality(arms, scores))
     }
 }
 
@@ -173,7 +174,7 @@ pub(crate) fn solve<'py>(
     result.set_item("rows", numbers(py, found.arms.iter().map(|arm| arm.row)))?;
     result.set_item("blocks", numbers(py, found.arms.iter().map(|arm| arm.block)))?;
     result.set_item("objective", found.objective)?;
-    result.set_item("bound", found.upper_bound)?;
+    result.set_item("bound", bound(found.quality, found.upper_bound))?;
     result.set_item("status", status(found.quality))?;
     result.set_item("prices", prices(py, &found.prices)?)?;
     result.set_item("missing", missing(py, &found.missing)?)?;
@@ -207,7 +208,13 @@ pub(crate) fn status(quality: Quality) -> &'static str {
     match quality {
         Quality::Optimal => "optimal",
         Quality::Gap => "gap",
+        Quality::Unknown => "unknown",
     }
+}
+
+/// The upper bound; none where the oracle gives none.
+pub(crate) fn bound(quality: Quality, upper_bound: f64) -> Option<f64> {
+    (quality != Quality::Unknown).then_some(upper_bound)
 }
 
 /// Prices by limit.

@@ -13,7 +13,14 @@ use armwise::{
 use numpy::PyArray1;
 use pyo3::{exceptions::PyValueError, intern, prelude::*};
 
-use crate::{decision::Decision, errors::raise, given::floats, oracle::AnyOracle, policy::AnyPolicy};
+use crate::{
+    decision::Decision,
+    errors::raise,
+    gate::{attach, detach},
+    given::floats,
+    oracle::AnyOracle,
+    policy::AnyPolicy,
+};
 
 /// What a policy can use when it prepares a round.
 #[pyclass(frozen)]
@@ -154,7 +161,7 @@ impl Ready {
         for block in 0..blocks {
             let width: Vec<f64> = widths.iter().skip(block).step_by(blocks).copied().collect();
             let draws = self.draws(block, &ids);
-            let bonus = Python::attach(|py| -> PyResult<Vec<f64>> {
+            let bonus = attach(|py| -> PyResult<Vec<f64>> {
                 let width = PyArray1::from_vec(py, width);
                 let draws = draws.map(|draws| PyArray1::from_vec(py, draws));
                 let at = &self.contexts[block];
@@ -257,7 +264,7 @@ pub(crate) fn choose<'a>(
         arm.score = score;
         arm.draw = ready.draws(arm.block as usize, &[arm.id]).map(|draws| draws[0]);
     }
-    Ok(Decision { inner, rows: chosen.iter().map(|(arm, _)| arm.row).collect() })
+    Ok(Decision::new(inner, chosen.iter().map(|(arm, _)| arm.row).collect()))
 }
 
 /// The scores as a policy written in Python makes them.
@@ -269,7 +276,7 @@ pub(crate) fn scores<'a>(
     policy: Bound<'_, PyAny>,
 ) -> PyResult<Vec<f64>> {
     let ready = Ready::new(py, core, round, policy)?;
-    let made = py.detach(|| -> Result<Vec<f64>, Stopped> {
+    let made = detach(py, || -> Result<Vec<f64>, Stopped> {
         let arms = arms()?;
         let products = ready.products.scores(round, &arms)?;
         ready.rescore(&products, &arms)

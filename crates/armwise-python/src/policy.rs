@@ -5,7 +5,7 @@
 
 use armwise::{Algorithm, Bonus, Context, Error, Policy};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
 use crate::errors::{bad_json, raise};
@@ -40,6 +40,8 @@ impl TryFrom<Value> for AnyPolicy {
         if value["name"] == OWN {
             return Ok(Self::Own { ridge: serde_json::from_value::<Own>(value)?.lambda });
         }
+        // The library's own words for a name that is not known.
+        Algorithm::describe(value["name"].as_str().unwrap_or_default()).map_err(serde_json::Error::custom)?;
         Ok(Self::Algorithm(serde_json::from_value(value)?))
     }
 }
@@ -56,11 +58,12 @@ impl Serialize for AnyPolicy {
 
 impl AnyPolicy {
     pub(crate) fn from_json(text: &str) -> PyResult<Self> {
-        serde_json::from_str(text).map_err(bad_json)
+        let value: Value = serde_json::from_str(text).map_err(|error| bad_json("a policy", error))?;
+        Self::try_from(value).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     pub(crate) fn to_json(self) -> PyResult<String> {
-        serde_json::to_string(&self).map_err(bad_json)
+        serde_json::to_string(&self).map_err(|error| bad_json("a policy", error))
     }
 
     /// The algorithm; an error for a policy written in Python.

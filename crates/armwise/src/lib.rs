@@ -114,6 +114,7 @@ mod policy;
 mod prune;
 mod random;
 mod score;
+pub mod tasks;
 pub mod theory;
 
 pub use choose::{Choosing, ChosenArm, Decision, Learner, Reward, Settled};

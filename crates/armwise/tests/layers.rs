@@ -109,6 +109,15 @@ fn a_folder_uses_only_folders_before_it() {
     assert_eq!(violations(&layers, &exports, &sources), Vec::<String>::new());
 }
 
+/// A parallel iterator elsewhere would wait for ever in a forked process, which has no threads of the pool.
+#[test]
+fn only_tasks_knows_rayon() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let uses = |path: &&PathBuf| fs::read_to_string(path).expect("readable").contains("rayon::");
+    let found: Vec<PathBuf> = files(&src).iter().filter(uses).cloned().collect();
+    assert_eq!(found, [src.join("tasks.rs")]);
+}
+
 #[test]
 fn a_use_of_a_later_folder_is_found() {
     let layers = ["kernel", "model"].map(str::to_owned);

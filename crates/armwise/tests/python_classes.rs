@@ -12,7 +12,8 @@ const HEAD: &str = r#""""The library's algorithms as classes, made from its list
 Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 
 - blocks: the number of promotions M; every block has a model of its own over the same features.
-- seed: all randomness follows from it, from the round's number and from the arm's id.
+- seed: all randomness follows from it, from the round's number and from the arm's id; None takes one from the
+  operating system and keeps it (`seed_`).
 - ties: who wins among equal scores, "by-id" or "random" (a fair draw, new in every round).
 - gamma: with every round, what was learned before counts gamma times as much.
 """
@@ -73,7 +74,7 @@ fn class(text: &mut String, description: &Description) {
         let kind = if parameter.kind == Kind::Number { "float" } else { "float | Theory" };
         out(&format!("        {}: {kind} = {:?},", python(parameter), parameter.default));
     }
-    out("        *,\n        blocks: int = 1,\n        seed: int = 0,\n        ties: str = \"by-id\",");
+    out("        *,\n        blocks: int = 1,\n        seed: int | None = 0,\n        ties: str = \"by-id\",");
     out("        gamma: float = 1.0,\n    ) -> None:");
     for parameter in *parameters {
         out(&format!("        self.{0} = {0}", python(parameter)));

@@ -6,8 +6,8 @@ use crate::{
     model::check_features,
     oracle::Selection,
     score::{Explanation, Scorer},
+    tasks,
 };
-use rayon::prelude::*;
 
 /// Asks the oracle and checks its answer, since an oracle outside this crate may make mistakes.
 pub(super) fn ask(oracle: &dyn Oracle, scores: &Scores<'_>) -> Result<Selection, Error> {
@@ -60,7 +60,8 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
         return task(picks);
     }
     // Collected first, so that the error is the first in the order of the picks, whatever the threads do.
-    let tasks: Vec<_> = picks.par_chunks(PICKS).map(task).collect();
+    let parts: Vec<&[Pick]> = picks.chunks(PICKS).collect();
+    let tasks = tasks::map(parts.len(), || (), |(), part| task(parts[part]));
     let mut all = Vec::with_capacity(picks.len());
     for arms in tasks {
         all.extend(arms?);

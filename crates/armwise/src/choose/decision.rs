@@ -8,7 +8,6 @@ use crate::{
     oracle::{Missing, Price},
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// An arm that was chosen, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,16 +95,31 @@ impl Decision {
 
     /// For each reward, the index of its arm in [`arms`](Self::arms).
     pub(crate) fn places(&self, rewards: &[Reward]) -> Result<Vec<usize>, Error> {
-        let mut places_of: BTreeMap<(u64, u32), Vec<usize>> = BTreeMap::new();
-        for (place, arm) in self.arms.iter().enumerate() {
-            places_of.entry((arm.id, arm.block)).or_default().push(place);
+        /// For so few rewards looking through the arms costs less than sorting them.
+        const FEW: usize = 8;
+        let key = |arm: &ChosenArm| (arm.id, arm.block);
+        let mut sorted: Vec<usize> = Vec::new();
+        if rewards.len() > FEW {
+            sorted.extend(0..self.arms.len());
+            sorted.sort_by_key(|&place| key(&self.arms[place]));
         }
         let find = |reward: &Reward| {
             let (id, block, t) = (reward.id, reward.block, self.round.t);
-            let named = |&&place: &&usize| reward.name.is_none() || self.arms[place].name == reward.name;
-            let mut places = places_of.get(&(id, block)).into_iter().flatten().filter(named);
-            match (places.next(), places.next()) {
-                (Some(&place), None) => Ok(place),
+            let fits = |&place: &usize| {
+                let arm = &self.arms[place];
+                key(arm) == (id, block) && (reward.name.is_none() || arm.name == reward.name)
+            };
+            let found = if sorted.is_empty() {
+                let mut places = (0..self.arms.len()).filter(fits);
+                (places.next(), places.next())
+            } else {
+                let first = sorted.partition_point(|&place| key(&self.arms[place]) < (id, block));
+                let same = sorted[first..].iter().copied().take_while(|&place| key(&self.arms[place]) == (id, block));
+                let mut places = same.filter(fits);
+                (places.next(), places.next())
+            };
+            match found {
+                (Some(place), None) => Ok(place),
                 (None, _) => Err(Error::UnknownArm { id, block, t }),
                 (Some(_), Some(_)) => Err(Error::AmbiguousArm { id, block, t }),
             }

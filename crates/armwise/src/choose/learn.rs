@@ -99,11 +99,11 @@ impl<P: Policy> Learner<P> {
     fn places(&self, decision: &Decision, rewards: &[Reward]) -> Result<Vec<usize>, Error> {
         self.ledger.open(decision.round)?;
         let places = decision.places(rewards)?;
-        let mut first: Vec<Option<f64>> = vec![None; decision.arms.len()];
-        for (&place, reward) in places.iter().zip(rewards) {
-            if let Some(reward) = first[place].replace(reward.reward) {
-                return Err(second_reward(decision, place, reward));
-            }
+        let mut order: Vec<usize> = (0..places.len()).collect();
+        order.sort_by_key(|&number| places[number]);
+        let twice = order.windows(2).find(|pair| places[pair[0]] == places[pair[1]]);
+        if let Some(&[first, _]) = twice {
+            return Err(second_reward(decision, places[first], rewards[first].reward));
         }
         Ok(places)
     }

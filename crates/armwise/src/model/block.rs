@@ -3,7 +3,7 @@
 //! Every element is added to in the order of the rows, so a batch gives the bits of one row at a time.
 
 use super::Observation;
-use rayon::prelude::*;
+use crate::tasks;
 use serde::{Deserialize, Serialize};
 
 /// The sums of one block.
@@ -90,7 +90,7 @@ impl Block {
             }
         };
         if rows.len() * d * d > PARALLEL {
-            lines.into_par_iter().enumerate().for_each(add_line);
+            tasks::share_parts(lines.into_iter(), || (), |(), i, line| add_line((i, line)));
         } else {
             lines.into_iter().enumerate().for_each(add_line);
         }

@@ -13,8 +13,7 @@ pub use posterior::Posterior;
 pub(crate) use posterior::cholesky;
 pub(crate) use widths::{UNIT, Widths};
 
-use crate::{Error, error::check, kernel::triangle};
-use rayon::prelude::*;
+use crate::{Error, error::check, kernel::triangle, tasks};
 use serde::{Deserialize, Serialize};
 
 /// One observed reward: row x of block `block`, chosen in round `t`, paid `reward`.
@@ -236,10 +235,9 @@ impl Model {
     /// The posteriors of all blocks for choosing in round `t`: what was learned counts as at the end of round t - 1.
     pub(crate) fn posteriors(&self, t: u64, ridge: f64) -> Result<Vec<Posterior>, Error> {
         let factor = self.discount(self.idle(t));
-        let number_of_blocks = self.blocks.len() as u32;
         let new = |block| Posterior::new(&self.blocks[block as usize], block, ridge, factor);
         // Collected first, so that the error names the first bad block, whatever the threads do.
-        let posteriors: Vec<_> = (0..number_of_blocks).into_par_iter().map(new).collect();
+        let posteriors = tasks::map(self.blocks.len(), || (), |(), block| new(block as u32));
         posteriors.into_iter().collect()
     }
 

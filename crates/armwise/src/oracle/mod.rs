@@ -175,6 +175,8 @@ pub enum Quality {
     Optimal,
     /// The best sum of scores is at most the upper bound.
     Gap,
+    /// The oracle does not tell; the upper bound, the sum of all positive scores, holds for any super arm.
+    Unknown,
 }
 
 /// The answer of an oracle.
@@ -264,6 +266,14 @@ impl Selection {
     pub fn optimal(mut arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
         arms.sort_unstable_by(|&a, &b| a.block.cmp(&b.block).then_with(|| scores.rank(a, b)));
         Self::in_order(arms, scores)
+    }
+
+    /// A selection of these arms, put in order, by an oracle that does not tell how good it is.
+    #[must_use]
+    pub fn of_unknown_quality(arms: Vec<Pick>, scores: &Scores<'_>) -> Self {
+        let positive = scores.values().iter().filter(|score| **score > 0.0);
+        let upper_bound = positive.sum::<f64>().min(f64::MAX);
+        Self { upper_bound, quality: Quality::Unknown, ..Self::optimal(arms, scores) }
     }
 
     /// An optimal selection of these arms, which are in order.

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     Arms,
     kernel::{ordered, unordered},
-    score::{Scorer, rows_per_task, share},
+    score::{Scorer, rows_per_task},
+    tasks::share,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 

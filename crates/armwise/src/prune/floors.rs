@@ -7,9 +7,9 @@ use super::{
 use crate::{
     Arms, Error, Oracle, Round, Scores, Ties,
     oracle::pairs_above,
-    score::{Scorer, rows_per_task, share_parts},
+    score::{Scorer, rows_per_task},
+    tasks::{self, share_parts},
 };
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The rows, ascending, that may reach the floor of a block in which they are eligible, and perhaps some that just miss
@@ -45,8 +45,8 @@ pub(crate) fn rows_reaching(
             rows.iter_mut().for_each(|row| *row += first);
             Some(rows)
         };
-        let tasks = (0..arms.len().div_ceil(rows_per_task)).into_par_iter();
-        let parts: Option<Vec<Vec<usize>>> = tasks.map_init(Room::default, task).collect();
+        let parts = tasks::map(arms.len().div_ceil(rows_per_task), Room::default, task);
+        let parts: Option<Vec<Vec<usize>>> = parts.into_iter().collect();
         if let Some(parts) = parts {
             return Ok(parts.concat());
         }

@@ -5,14 +5,11 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-mod tasks;
-
-pub(crate) use tasks::{share, share_parts};
-
 use crate::{
     Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream,
     kernel::{Kernel, Packed, Products},
     policy::{Draw, Times},
+    tasks::share_parts,
 };
 use std::{
     ops::Range,

@@ -15,9 +15,9 @@ use crate::{
         best::{Candidate, Candidates},
         bound::{Bound, Earlier, Fill, Formula, Uppers, rounded_up},
     },
-    score::{Scorer, rows_per_task, share_parts},
+    score::{Scorer, rows_per_task},
+    tasks::{self, share_parts},
 };
-use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
@@ -165,7 +165,8 @@ impl Catalogue {
             };
             rows.iter().enumerate().map(arm).collect()
         };
-        let scored: Vec<Vec<Candidate>> = batch.par_chunks(rows_per_task).map(score).collect();
+        let parts: Vec<&[Candidate]> = batch.chunks(rows_per_task).collect();
+        let scored = tasks::map(parts.len(), || (), |(), part| score(parts[part]));
         scored.into_iter().flatten().for_each(|arm| {
             best.push(arm);
         });
