@@ -73,6 +73,7 @@ python: python/requirements-test.txt
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
 	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
+	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/bench/tables.py --quick
 	python3 -m venv $(WHEEL)/plain && $(WHEEL)/plain/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
 	cd $(WHEEL)/empty && ../plain/bin/python $(CURDIR)/examples/quickstart.py
 

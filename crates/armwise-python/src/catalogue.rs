@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::{
     errors::raise,
     gate::detach,
-    given::{Given, Ids, Matrix},
+    given::{Given, Ids, X},
 };
 
 /// Arms that are chosen from again and again.
@@ -23,9 +23,9 @@ pub(crate) struct Catalogue {
 #[pymethods]
 impl Catalogue {
     #[new]
-    fn new(py: Python<'_>, x: Matrix<'_>, ids: Option<Ids<'_>>) -> PyResult<Self> {
+    fn new(py: Python<'_>, x: X<'_>, ids: Option<Ids<'_>>) -> PyResult<Self> {
         let named = ids.is_some();
-        let given = Given { x, ids, eligible: None, columns: Vec::new() };
+        let given = Given { x: x.matrix()?, ids, eligible: None, columns: Vec::new() };
         let lent = given.lend()?;
         let made = detach(py, || {
             let arms = lent.arms()?;

@@ -18,7 +18,7 @@ use crate::{
     decision::Decision,
     errors::{raise, raise_of},
     gate::detach,
-    given::{Given, Ids, Matrix},
+    given::{Given, Ids, LentIds, Matrix, X},
     oracle::{AnyOracle, name_of, ties_of},
     own,
     policy::AnyPolicy,
@@ -135,17 +135,25 @@ impl Learner {
         py: Python<'py>,
         seed: u64,
         t: u64,
-        x: Matrix<'py>,
+        x: X<'py>,
         ids: Option<Ids<'py>>,
         eligible: Option<PyReadonlyArrayDyn<'py, bool>>,
         columns: Vec<(String, PyReadonlyArrayDyn<'py, f64>)>,
         constraint: &Bound<'py, PyAny>,
         own: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Decision> {
-        let given = Given { x, ids, eligible, columns };
-        let lent = given.lend()?;
         let (round, core) = (Round::new(seed, t), self.now());
         let oracle = AnyOracle::new(constraint)?;
+        if let (X::Rows(rows), true, None) = (&x, columns.is_empty(), &own) {
+            let ids = LentIds::of(ids.as_ref())?;
+            let eligible = eligible.as_ref().map(|mask| mask.as_slice()).transpose()?;
+            if let Some(inner) = rows.get().choose(py, &core, round, &ids, eligible, &oracle)? {
+                let rows = detach(py, || ids.rows(&inner));
+                return Ok(Decision::new(inner, rows));
+            }
+        }
+        let given = Given { x: x.matrix()?, ids, eligible, columns };
+        let lent = given.lend()?;
         if let Some(policy) = own {
             return own::choose(py, &core, round, || lent.arms(), &oracle, policy);
         }
@@ -162,11 +170,11 @@ impl Learner {
         py: Python<'py>,
         seed: u64,
         t: u64,
-        x: Matrix<'py>,
+        x: X<'py>,
         ids: Option<Ids<'py>>,
         own: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let given = Given { x, ids, eligible: None, columns: Vec::new() };
+        let given = Given { x: x.matrix()?, ids, eligible: None, columns: Vec::new() };
         let lent = given.lend()?;
         let (round, core) = (Round::new(seed, t), self.now());
         let scores = match own {
@@ -197,7 +205,8 @@ impl Learner {
         }
         let inner = oracle
             .with(py, |oracle| core.choose_from(&catalogue.inner, round, &offer.of(&catalogue.inner)?, oracle))?;
-        Ok(Decision { rows: catalogue.rows(&inner), inner })
+        let rows = catalogue.rows(&inner);
+        Ok(Decision::new(inner, rows))
     }
 
     /// As `scores`, of the arms of a catalogue.
@@ -268,11 +277,12 @@ impl Learner {
         &self,
         py: Python<'py>,
         t: u64,
-        x: Matrix<'py>,
+        x: X<'py>,
         rewards: PyReadonlyArray1<'py, f64>,
         blocks: Option<Vec<u32>>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<()> {
+        let x = x.matrix()?;
         let (features, dim) = x.lend()?;
         let rows = match features {
             Features::F32(x) => x.len(),

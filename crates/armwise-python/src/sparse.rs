@@ -184,7 +184,7 @@ pub(crate) fn choose(
         let rows = lent.rows(&decision);
         Ok((decision, rows))
     })?;
-    Ok(Decision { inner, rows })
+    Ok(Decision::new(inner, rows))
 }
 
 /// The scores of sparse rows.

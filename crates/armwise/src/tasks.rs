@@ -37,9 +37,13 @@ pub fn set_most(threads: NonZeroUsize) {
 /// How many threads may work at once, the caller's among them.
 #[must_use]
 pub fn threads() -> usize {
+    let most = MOST.load(Relaxed);
+    if most == 1 {
+        return 1;
+    }
     // Asking rayon from outside of a pool would start the pool, hence the order.
     let all = if rayon::current_thread_index().is_none() && is_alone() { 1 } else { rayon::current_num_threads() };
-    all.min(MOST.load(Relaxed))
+    all.min(most)
 }
 
 /// Does work that uses rayon directly: in a forked process, or where the user limits the threads, on threads that are
