@@ -3,9 +3,9 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit doc quick walk exactness python wheel classes bench soak fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes bench soak fuzz tools
 
-test: lint unit doc quick walk exactness python
+test: lint unit doc quick walk exactness python site
 
 # The formatter does not see the algorithms by itself, since a macro declares their modules.
 lint: tools
@@ -21,22 +21,28 @@ unit:
 	if [ -s .data/ml-1m/ratings.dat ]; then export ARMWISE_ML1M="$(CURDIR)/.data/ml-1m"; fi; \
 	$(CARGO) test $(FLAGS) --workspace
 
+# The program and the examples. Cargo unites the features of all packages that a command selects, and those of their
+# tests' dependencies. So with another selection (`-p`, or no `--workspace`) it would compile many dependencies a second time;
+# this one selects what `cargo test --workspace` does and finds everything built. Whatever needs a program takes it from here.
+ARMWISE = target/release/armwise
+build:
+	$(CARGO) build $(FLAGS) --workspace --bins --examples
+
 doc:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FLAGS) --workspace --no-deps
 
 # The paper's evaluation in small.
-quick:
-	$(CARGO) run $(FLAGS) -- reproduce --quick --out target/quick-report
+quick: build
+	$(ARMWISE) reproduce --quick --out target/quick-report
 
 # Eight weeks of a campaign on a made-up market, with the effects compared with the truth.
-walk:
-	$(CARGO) build $(FLAGS)
+walk: build
 	rm -rf target/walk && mkdir -p target/walk
 	examples/campaign.sh target/walk
 
 # Long versions of tests: 200 kills in place of 20.
 soak:
-	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) -p armwise-cli --test campaign kill_nine
+	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) --workspace --test campaign kill_nine
 
 # Any bytes as a table and as a campaign, 60 seconds each; cargo-fuzz is installed into target/ where it is missing. The
 # sanitizers need a nightly compiler; without them the stable one does.
@@ -50,47 +56,64 @@ fuzz:
 	done
 
 # Every oracle against solvers of other people, on small instances.
-exactness: .venv/ready
+exactness: .venv/ready build
 	$(PYTHON) bench/exactness.py
 	$(PYTHON) bench/assignment.py --quick
 	$(PYTHON) bench/budget.py --quick
 	$(PYTHON) bench/choose.py --quick
 
-# The wheel, in a virtual environment of its own: types, docstrings and tests against what was installed; then the quick
-# start in another, which has only what `pip install .` brings.
-# The tests run in an empty folder, so that nothing is taken from the sources by accident.
+# What a newcomer does: a clean environment, `pip install .`, then README and the quick start as they are written.
+# Then the wheel in an environment with all that it works with: types, docstrings, tests, and the pages' code, against what
+# was installed. The tests run in an empty folder, so that nothing is taken from the sources by accident.
 WHEEL = target/python
-python: python/requirements-test.txt
-	$(CARGO) build $(FLAGS)
+PIP = -m pip --disable-pip-version-check --quiet
+python: python/requirements-test.txt build
 	rm -rf $(WHEEL) && mkdir -p $(WHEEL)/empty
-	python3 -m venv $(WHEEL)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(WHEEL)/venv)
-	$(WHEEL)/venv/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
-	$(WHEEL)/venv/bin/maturin build --release --locked --quiet --interpreter $(WHEEL)/venv/bin/python --out $(WHEEL)
-	$(WHEEL)/venv/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
-	$(WHEEL)/venv/bin/ruff check python examples
-	$(WHEEL)/venv/bin/ruff format --check python examples
+	python3 -m venv $(WHEEL)/clean || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(WHEEL)/clean)
+	$(WHEEL)/clean/bin/python $(PIP) install .
+	cd $(WHEEL)/empty && ../clean/bin/python $(CURDIR)/docs/tools/pages.py $(CURDIR)/README.md
+	cd $(WHEEL)/empty && ../clean/bin/python $(CURDIR)/examples/quickstart.py
+	$(WHEEL)/clean/bin/python $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+	python3 -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python $(PIP) install -r python/requirements-test.txt $(WHEEL)/*.whl
+	$(WHEEL)/venv/bin/ruff check python examples docs/tools
+	$(WHEEL)/venv/bin/ruff format --check python examples docs/tools
 	$(WHEEL)/venv/bin/mypy
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
 	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/bench/tables.py --quick
-	python3 -m venv $(WHEEL)/plain && $(WHEEL)/plain/bin/python -m pip install --quiet --disable-pip-version-check $(WHEEL)/*.whl
-	cd $(WHEEL)/empty && ../plain/bin/python $(CURDIR)/examples/quickstart.py
+	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
+	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/docs/tools/pages.py
 
-# One wheel for Python 3.11 and later (abi3) in target/wheels.
-wheel: python/requirements-test.txt
-	test -x $(WHEEL)/venv/bin/maturin || (python3 -m venv $(WHEEL)/venv && $(WHEEL)/venv/bin/python -m pip install --quiet 'maturin>=1.16,<2')
-	$(WHEEL)/venv/bin/maturin build --release --locked --out target/wheels
+# The documentation as a site in target/site/html; then its links, and that it loads nothing from another host.
+SITE = target/site
+site: $(SITE)/ready build
+	NO_MKDOCS_2_WARNING=1 $(SITE)/venv/bin/mkdocs build --strict --quiet
+	$(SITE)/venv/bin/python -m pytest -q -p no:cacheprovider docs/tools
+
+$(SITE)/ready: docs/requirements.txt
+	python3 -m venv $(SITE)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(SITE)/venv)
+	$(SITE)/venv/bin/python $(PIP) install -r docs/requirements.txt
+	touch $@
+
+# Writes into the pages what their code prints; run `make python` first, and read the difference.
+pages: build
+	$(WHEEL)/venv/bin/python docs/tools/pages.py --write
+
+# One wheel for Python 3.11 and later (abi3), in target/wheels.
+wheel:
+	python3 $(PIP) wheel --no-deps --wheel-dir target/wheels .
 	ls -lh target/wheels
 
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:
-	ARMWISE_PYTHON=write $(CARGO) test $(FLAGS) -p armwise --test python_classes
+	ARMWISE_PYTHON=write $(CARGO) test $(FLAGS) --workspace --test python_classes
 
 # The side-by-side tables, then whether every bar is met; slow, most of it the other solvers' time. Wants an idle
 # machine.
-bench: .venv/peers
-	$(CARGO) run $(FLAGS) -p armwise --example top_k_speed
+bench: .venv/peers build
+	target/release/examples/top_k_speed
 	$(PYTHON) bench/choose.py
 	$(PYTHON) bench/scaling.py
 	$(PYTHON) bench/assignment.py --check; assignment=$$?; \

@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def program(name):
-    """The path of an example of the library, built."""
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "armwise", "--example", name]
+    """The path of an example of the library, built with the features that all other commands use (see the Makefile)."""
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--workspace", "--example", name]
     subprocess.run(command, cwd=ROOT, check=True)
     return ROOT / "target" / "release" / "examples" / name
 

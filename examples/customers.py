@@ -13,6 +13,8 @@ import hashlib
 import json
 import random
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 CUSTOMERS = 50_000
 ORGANIC = 0.4
@@ -34,7 +36,7 @@ PLAN = {
 }
 
 
-def customers():
+def customers() -> Iterator[dict[str, Any]]:
     market = random.Random(2024)
     for number in range(CUSTOMERS):
         yield {
@@ -47,7 +49,7 @@ def customers():
         }
 
 
-def chance(customer, promotion):
+def chance(customer: Mapping[str, Any], promotion: str) -> float:
     return (
         BASE[promotion]
         + AGE[promotion] * (int(customer["age"]) - 49)
@@ -57,22 +59,22 @@ def chance(customer, promotion):
     )
 
 
-def luck(text):
+def luck(text: str) -> float:
     """A number in [0, 1) that depends on the text alone."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
 
 
-def table(out):
+def table(out: str) -> None:
     with open(out, "w", newline="") as file:
         rows = csv.DictWriter(file, ["customer", "age", "visits", "region", "plan", "may_call"])
         rows.writeheader()
         rows.writerows(customers())
 
 
-def answers(results, out):
+def answers(results: str, out: str) -> None:
     market = {customer["customer"]: customer for customer in customers()}
-    with open(results, newline="") as file, open(out, "w", newline="") as answers:
-        rows = csv.writer(answers)
+    with open(results, newline="") as file, open(out, "w", newline="") as answered:
+        rows = csv.writer(answered)
         rows.writerow(["decision", "reward"])
         for send in csv.DictReader(file):
             # A customer of the hold-out gets nothing and buys anyway, less often.
@@ -81,7 +83,7 @@ def answers(results, out):
                 rows.writerow([send["decision"], 1])
 
 
-def true_effect(line):
+def true_effect(line: Mapping[str, str]) -> float:
     promotion, column, change = line["promotion"], line["column"], line["change"]
     if column in ("age", "visits"):
         sd = float(change.split("(")[1].rstrip(")"))
@@ -93,8 +95,8 @@ def true_effect(line):
     raise ValueError(f"{column} is not a column of this market")
 
 
-def check(report):
-    with open(report) as file:
+def check(path: str) -> None:
+    with open(path) as file:
         report = json.load(file)
     lines, whole = report["effects"], report["uplift"][-1]
     inside = wrong = sure = 0
@@ -118,7 +120,7 @@ def check(report):
     assert inside >= least, f"the truth is inside {inside} of {len(lines)} intervals, at least {least} are needed"
 
 
-def fewest(n, p, tail):
+def fewest(n: int, p: float, tail: float) -> int:
     """The smallest count whose lower tail exceeds `tail`."""
     from math import comb
 
@@ -131,4 +133,5 @@ def fewest(n, p, tail):
 
 
 if __name__ == "__main__":
-    {"table": table, "answers": answers, "check": check}[sys.argv[1]](*sys.argv[2:])
+    commands: dict[str, Callable[..., None]] = {"table": table, "answers": answers, "check": check}
+    commands[sys.argv[1]](*sys.argv[2:])

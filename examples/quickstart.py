@@ -20,7 +20,8 @@ policy = aw.ArmWiseTS(lam=1.0, v=0.1, blocks=M, seed=7)
 
 def respond(customers: np.ndarray, d: aw.Decision) -> np.ndarray:
     """What the world pays for each send."""
-    return (customers[d.rows] * truth[d.blocks]).sum(axis=1) + 0.1 * rng.normal(size=len(d))
+    paid: np.ndarray = (customers[d.rows] * truth[d.blocks]).sum(axis=1)
+    return paid + 0.1 * rng.normal(size=len(d))
 
 
 for week in range(1, 9):

@@ -42,6 +42,6 @@ def state(policy: aw.Policy) -> str:
 def replay() -> Path:
     """The Rust program that plays the scripted run."""
     program = ROOT / "target" / "release" / "examples" / "replay"
-    command = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "armwise", "--example", "replay"]
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--workspace", "--example", "replay"]
     subprocess.run(command, cwd=ROOT, check=True)
     return program

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from conftest import state, trained
@@ -178,6 +180,13 @@ def test_bad_files(tmp_path) -> None:
         path.write_text(damaged)
         with pytest.raises(ValueError, match=r"damaged|not a readable"):
             aw.load(path)
-    path.write_text(text.replace('"version":2', '"version":9'))
+    for dim in (3_000_000_000, 2**63 - 1):
+        path.write_text(re.sub(r'"dim":\d+', f'"dim":{dim}', text))
+        with pytest.raises(ValueError, match=r"not a readable.*dim"):
+            aw.load(path)
+    path.write_text(re.sub(r'("next":\{"seed":\d+,"t":)\d+', r"\g<1>99", text))
+    with pytest.raises(ValueError, match="damaged"):
+        aw.load(path)
+    path.write_text(text.replace('"version":3', '"version":9'))
     with pytest.raises(ValueError, match="newer armwise"):
         aw.load(path)

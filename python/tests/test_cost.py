@@ -112,7 +112,7 @@ print(1e3 * statistics.median(theirs), 1e3 * statistics.median(ours))
 def test_choosing_costs_at_most_a_tenth_more_than_in_rust(storage: str, threads: int, tmp_path: Path) -> None:
     """20,000 arms of 51 features, the same choices; turns of 40 calls of either side, of which the first third is not
     counted, and medians. Both are called from outside of the library's pool, as a program does."""
-    build = ["cargo", "build", "--release", "--locked", "--quiet", "-p", "armwise", "--example", "choose_beside"]
+    build = ["cargo", "build", "--release", "--locked", "--quiet", "--workspace", "--example", "choose_beside"]
     subprocess.run(build, cwd=ROOT, check=True)
     command = [sys.executable, "-c", BESIDE, storage, ROOT / "target/release/examples/choose_beside", tmp_path]
     environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}

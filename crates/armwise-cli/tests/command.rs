@@ -88,12 +88,13 @@ fn what_the_clustered_case_does_not_use_is_refused() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The study in the README, with fewer trials.
+/// The study in the researcher's tutorial, with fewer trials.
 #[test]
-fn the_readme_s_study_runs() {
-    let folder = folder("readme");
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
-    let study = readme.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+fn the_tutorial_s_study_runs() {
+    let folder = folder("tutorial");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorials/researcher.md");
+    let page = fs::read_to_string(page).unwrap();
+    let study = page.split("```toml title=\"study.toml\"\n").nth(1).unwrap().split("```").next().unwrap();
     assert!(study.contains("angle = 1.5708") && study.contains("trials = 200"), "{study}");
     let file = folder.join("experiment.toml");
     fs::write(&file, study.replace("trials = 200", "trials = 3")).unwrap();

@@ -36,9 +36,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
         | Error::UnknownBlock { .. }
         | Error::UnknownColumn { .. } => PyKeyError::new_err(text),
         Error::TimeLimit { .. } => PyTimeoutError::new_err(text),
-        Error::Solver(_) | Error::Cancelled | Error::FeatureMissing(_) | Error::NotPositiveDefinite { .. } => {
-            PyRuntimeError::new_err(text)
-        }
+        Error::Solver(_) | Error::Cancelled | Error::FeatureMissing(_) => PyRuntimeError::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

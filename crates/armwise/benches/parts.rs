@@ -81,6 +81,15 @@ fn update(bencher: Bencher<'_, '_>, d: usize) {
     });
 }
 
+/// A history at once.
+#[divan::bench(args = [11, 51, 200])]
+fn history(bencher: Bencher<'_, '_>, d: usize) {
+    let x = numbers(10_000 * d);
+    let seen: Vec<_> = x.chunks(d).map(|x| Observation { t: 1, block: 0, x, reward: 1.0 }).collect();
+    let mut model = Model::new(d, 1).expect("shape");
+    bencher.counter(ItemsCount::new(seen.len())).bench_local(|| model.observe_batch(&seen));
+}
+
 #[divan::bench]
 fn assignment(bencher: Bencher<'_, '_>) {
     let (n, blocks) = (20_000, 10);

@@ -117,7 +117,7 @@ mod score;
 pub mod tasks;
 pub mod theory;
 
-pub use choose::{Choosing, ChosenArm, Decision, Learner, Reward, Settled};
+pub use choose::{Choosing, ChosenArm, Decision, Learner, Proof, Reward};
 pub use error::{Error, Infeasible, Limit};
 pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of};
 pub use model::{Block, Model, Observation, Posterior};

@@ -4,10 +4,7 @@
 //! the proof of Theorem 1 writes beta_t(delta/(4T)) but the theorem sets v_t = beta_t(delta/(4NT)), the larger v_t
 //! is taken, which both cover. For 1 <= lambda <= k the proofs' V-bar and Lemma 5 are used, for lambda >= k Lemma 6.
 
-use crate::{
-    Error,
-    error::{check, non_negative},
-};
+use crate::error::{Error, check, non_negative};
 use std::f64::consts::{E, PI};
 
 /// The constants of a problem that the theory knows.

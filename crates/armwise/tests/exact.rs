@@ -5,7 +5,7 @@ mod common;
 
 use armwise::{
     Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, Choosing, CombLinUcb, Constraint, Decision, Error,
-    Learner, Model, Names, Needs, Observation, Oracle, Pc2ucb, Quota, Round, Scores, Selection, Settled, Ties, TopK,
+    Learner, Model, Names, Needs, Observation, Oracle, Pc2ucb, Proof, Quota, Round, Scores, Selection, Ties, TopK,
     oracle,
 };
 use common::{bits, draws, every_algorithm, rows, trained};
@@ -251,7 +251,7 @@ fn parts_keep_all_rows_that_reach_a_floor() {
         let mut choosing = learner.choosing(round, &oracle)?;
         choosing.guess(arms, 0.5)?;
         choosing.add(arms)?;
-        choosing.settle()?;
+        choosing.prove()?;
         let rows = oracle.rows.lock().expect("no panic").clone();
         Ok::<_, Error>(rows)
     };
@@ -361,13 +361,13 @@ fn parts_give_what_the_whole_gives() {
                 for first in (0..count).step_by(37) {
                     choosing.add(&arms.slice(first..count.min(first + 37))).expect("finite");
                 }
-                choosing.settle().expect("feasible")
+                choosing.prove().expect("feasible")
             };
-            if give(&mut choosing) == Settled::Again {
+            if give(&mut choosing) == Proof::Again {
                 refuted += 1;
-                assert_eq!(give(&mut choosing), Settled::Done, "certain floors");
+                assert_eq!(give(&mut choosing), Proof::Done, "certain floors");
             }
-            assert_eq!(give(&mut keys), Settled::Done);
+            assert_eq!(give(&mut keys), Proof::Done);
             let mut by_id: Vec<(u64, u32)> = expected.arms.iter().map(|arm| (arm.id, arm.block)).collect();
             by_id.sort_unstable();
             assert_eq!((choosing.chosen(), keys.chosen()), (by_id.clone(), by_id), "seed {seed}");

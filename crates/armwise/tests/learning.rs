@@ -68,21 +68,49 @@ fn a_decision_survives_json_to_the_bit() {
     assert_eq!(bits(&decision), bits(&back));
 }
 
-/// A batch is one at a time, to the bit, also where it is large enough to be spread over threads.
+/// A batch is one at a time, to the bit, whatever it is split into, also where it is large enough to be spread over
+/// threads; and one at a time is the formula: a rounded product is added to each sum.
 #[test]
-fn a_batch_has_the_bits_of_one_at_a_time() {
-    // The last case is one run of 150 x 200 x 200 multiplications, over the threshold of the parallel sum.
-    for (d, n, run, blocks) in [(3, 50, 7, 2), (200, 150, 150, 1)] {
+fn batches_of_any_split_have_the_bits_of_one_at_a_time() {
+    // The last case has runs of 150 x 200 x 200 multiplications, over the threshold of the parallel sum.
+    for (d, n, run) in (1..=70).map(|d| (d, 2 * d + 3, 1 + d % 9)).chain([(200, 300, 150)]) {
         let x = rows(72, 1, n, d);
-        let see =
-            |(i, x): (usize, _)| Observation { t: 1 + (i / run) as u64, block: (i % blocks) as u32, x, reward: 0.5 };
+        let see = |(i, x): (usize, _)| {
+            let (t, block) = (1 + (i / run) as u64, (i % 7 % 2) as u32);
+            Observation { t, block, x, reward: 0.1 * i as f64 }
+        };
         let seen: Vec<Observation<'_>> = x.chunks(d).enumerate().map(see).collect();
         for gamma in [1.0, 0.9] {
-            let mut batch = Model::new(d, 2).expect("shape").with_gamma(gamma).expect("gamma");
-            let mut single = batch.clone();
-            batch.observe_batch(&seen).expect("finite");
-            seen.iter().for_each(|seen| single.observe(seen).expect("finite"));
-            assert_eq!(batch, single, "d = {d}, gamma = {gamma}");
+            let empty = Model::new(d, 2).expect("shape").with_gamma(gamma).expect("gamma");
+            let mut single = empty.clone();
+            let mut formula = vec![(vec![0.0; d * (d + 1) / 2], vec![0.0; d]); 2];
+            for seen in &seen {
+                if seen.t > single.t() && gamma < 1.0 {
+                    let factor = libm::pow(gamma, (seen.t - single.t()) as f64);
+                    formula.iter_mut().flat_map(|(g, b)| g.iter_mut().chain(b)).for_each(|sum| *sum *= factor);
+                }
+                single.observe(seen).expect("finite");
+                let (g, b) = &mut formula[seen.block as usize];
+                b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += seen.reward * x);
+                let products = seen.x.iter().enumerate().flat_map(|(i, y)| seen.x[..=i].iter().map(move |x| y * x));
+                g.iter_mut().zip(products).for_each(|(g, product)| *g += product);
+            }
+            for (block, (g, b)) in single.blocks().iter().zip(&formula) {
+                assert!(block.g() == g && block.b() == b, "d = {d}, gamma = {gamma}");
+            }
+            for size in [2, 1 + n / 3, n] {
+                let mut batch = empty.clone();
+                seen.chunks(size).for_each(|seen| batch.observe_batch(seen).expect("finite"));
+                assert_eq!(batch, single, "d = {d}, gamma = {gamma}, {size} at a time");
+            }
+            // One bad number at the end of a batch, and nothing of it is learned.
+            let mut last = seen[n - 1].x.to_vec();
+            last[d - 1] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY][d % 3];
+            let bad = [&seen[..n - 1], &[Observation { x: &last, ..seen[n - 1] }]].concat();
+            let before = single.clone();
+            let error = single.observe_batch(&bad).expect_err("a feature that is not finite");
+            assert!(matches!(error, Error::FeatureNotFinite { row, column, .. } if (row, column) == (n - 1, d - 1)));
+            assert_eq!(single, before);
         }
     }
 }
@@ -261,7 +289,7 @@ fn what_was_rewarded_is_remembered_across_a_save() {
 fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
     let text = trained(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() }), D, 2, 3).to_json().expect("json");
     let load = |text: &str| Learner::<Algorithm>::from_json(text).map(|_| ()).expect_err("bad file");
-    assert_eq!(load(&text.replace("\"version\":2", "\"version\":3")), Error::NewerFormat { found: 3, supported: 2 });
+    assert_eq!(load(&text.replace("\"version\":3", "\"version\":4")), Error::NewerFormat { found: 4, supported: 3 });
     assert!(matches!(load(&text[..text.len() / 2]), Error::BadFormat(_)));
     assert!(matches!(load(""), Error::BadFormat(_)));
     assert!(matches!(load("{\"format\":\"something else\",\"version\":1}"), Error::BadFormat(_)));
@@ -369,7 +397,7 @@ fn a_file_of_format_1_loads_and_says_what_it_lacks() {
     old.observe(&[Observation { t: 6, block: 0, x: &x, reward: 2.0 }]).expect("good");
     old.forget(0.5).expect("good");
     let text = old.to_json().expect("json");
-    assert!(text.contains("\"version\":2") && !text.contains("\"rr\""));
+    assert!(text.contains("\"version\":3") && !text.contains("\"rr\""));
     let again = Learner::<Algorithm>::from_json(&text).expect("just written");
     assert_eq!(again.model(), old.model());
     // Only what the format had is in its checksum, and only that may be in the file.

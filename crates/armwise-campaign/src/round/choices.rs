@@ -9,7 +9,7 @@ use super::{
     sample,
 };
 use crate::{Error, input::Source, recipe::Oddities};
-use armwise::{Choosing, ChosenArm, Decision, Screen, Settled};
+use armwise::{Choosing, ChosenArm, Decision, Proof, Screen};
 use rayon::prelude::*;
 use std::sync::mpsc::sync_channel;
 
@@ -111,7 +111,7 @@ impl Choices<'_> {
     /// The screens that tell for whom to make features; none if a choice needs all rows.
     fn screens(&self) -> Vec<Screen<'_>> {
         let choices = [Some(&self.main), self.by_mean.as_ref()];
-        let open = choices.into_iter().flatten().filter(|choosing| !choosing.is_settled());
+        let open = choices.into_iter().flatten().filter(|choosing| !choosing.is_done());
         open.map(Choosing::screen).collect::<Option<Vec<_>>>().unwrap_or_default()
     }
 
@@ -136,12 +136,12 @@ impl Choices<'_> {
     }
 
     /// Asks the oracles; false if the table must be read once more.
-    pub(super) fn settle(&mut self) -> Result<bool, armwise::Error> {
+    pub(super) fn prove(&mut self) -> Result<bool, armwise::Error> {
         let Self { main, by_mean, control } = self;
-        let by_mean = || by_mean.as_mut().map_or(Ok(Settled::Done), Choosing::settle);
-        let (main, by_mean) = rayon::join(|| main.settle(), by_mean);
+        let by_mean = || by_mean.as_mut().map_or(Ok(Proof::Done), Choosing::prove);
+        let (main, by_mean) = rayon::join(|| main.prove(), by_mean);
         let control = control.as_mut().filter(|control| control.has_rows());
-        let control = control.map_or(Ok(Settled::Done), Choosing::settle)?;
-        Ok([main?, by_mean?, control] == [Settled::Done; 3])
+        let control = control.map_or(Ok(Proof::Done), Choosing::prove)?;
+        Ok([main?, by_mean?, control] == [Proof::Done; 3])
     }
 }

@@ -86,11 +86,11 @@ pub fn choose(
         let problem = "no customer may be chosen: all rest, are held out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
-    let (settled, unique) = rayon::join(|| choices.settle(), || customers.check(table, &config.customer));
+    let (proven, unique) = rayon::join(|| choices.prove(), || customers.check(table, &config.customer));
     unique?;
-    if !settled.map_err(|error| told(config, error))? {
+    if !proven.map_err(|error| told(config, error))? {
         choices.read(table, &parts, &config.customer, progress)?;
-        choices.settle().map_err(|error| told(config, error))?;
+        choices.prove().map_err(|error| told(config, error))?;
     }
     let Choices { main, by_mean, control } = choices;
     let by_mean = by_mean.map(|by_mean| by_mean.chosen());

@@ -1,13 +1,10 @@
 //! From the oracle's selection to a decision.
 
 use super::{ChosenArm, Decision};
-use crate::{
-    Arms, Error, Oracle, Pick, Round, Row, Scores,
-    model::check_features,
-    oracle::Selection,
-    score::{Explanation, Scorer},
-    tasks,
-};
+use crate::model::check_features;
+use crate::oracle::Selection;
+use crate::score::{Explanation, Scorer};
+use crate::{Arms, Error, Oracle, Pick, Row, Scores, tasks};
 
 /// Asks the oracle and checks its answer, since an oracle outside this crate may make mistakes.
 pub(super) fn ask(oracle: &dyn Oracle, scores: &Scores<'_>) -> Result<Selection, Error> {
@@ -17,14 +14,9 @@ pub(super) fn ask(oracle: &dyn Oracle, scores: &Scores<'_>) -> Result<Selection,
 }
 
 /// The decision that records a selection from these arms.
-pub(super) fn decide(
-    scorer: &Scorer<'_>,
-    round: Round,
-    arms: &Arms<'_>,
-    selection: Selection,
-) -> Result<Decision, Error> {
+pub(super) fn decide(scorer: &Scorer<'_>, arms: &Arms<'_>, selection: Selection) -> Result<Decision, Error> {
     Ok(Decision {
-        round,
+        round: scorer.round,
         arms: chosen_arms(scorer, arms, &selection.arms)?,
         objective: selection.objective,
         upper_bound: selection.upper_bound,
@@ -42,10 +34,8 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
     let task = |picks: &[Pick]| -> Result<Vec<ChosenArm>, Error> {
         let mut rows = Vec::with_capacity(picks.len() * arms.dim());
         picks.iter().for_each(|pick| arms.row_onto(pick.row, &mut rows));
-        if check_features(0, &rows).is_err() {
-            let picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
-            picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
-        }
+        let picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
+        picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
         let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
         let explained = scorer.explain(&rows, &ids, picks);
         let chosen = |((pick, id), (explained, features)): ((&Pick, u64), (Explanation, Row))| {

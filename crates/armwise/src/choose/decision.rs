@@ -3,10 +3,8 @@
 //! A decision carries the features of its arms, so rewards can be learned a week later, by
 //! another process, from the decision alone.
 
-use crate::{
-    Error, Observation, Quality, Round, Row,
-    oracle::{Missing, Price},
-};
+use crate::oracle::{Missing, Price};
+use crate::{Error, Observation, Quality, Round, Row};
 use serde::{Deserialize, Serialize};
 
 /// An arm that was chosen, and why.

@@ -4,7 +4,7 @@
 //! ledger, so giving one twice counts it twice.
 
 use super::{ChosenArm, Decision, Learner, Reward};
-use crate::{Error, Model, Observation, Policy};
+use crate::{Error, Observation, Policy};
 
 impl<P: Policy> Learner<P> {
     /// Learns rewards of a decision: of any subset of its arms, in any order, at any time, once each.
@@ -37,16 +37,29 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// As [`learn`](Self::learn), and [`Error::NoReward`] if an arm has no reward yet.
     pub fn correct(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
-        self.revise(decision, rewards, Model::correct, Some)
+        let (places, learned) = self.learned(decision, rewards)?;
+        for ((seen, reward), &place) in learned.iter().zip(rewards).zip(&places) {
+            self.model.correct(seen, reward.reward)?;
+            self.ledger.set(decision.round, &decision.arms[place], Some(reward.reward));
+        }
+        self.forget_posteriors();
+        Ok(())
     }
 
     /// Takes back rewards that were learned before, as if they had never come; the values given here are ignored.
     ///
     /// # Errors
-    /// As [`correct`](Self::correct).
+    /// As [`correct`](Self::correct), and [`Error::NotPositiveDefinite`] if what is taken back was so much larger than
+    /// the rest that only its rounding would be left.
     pub fn unlearn(&mut self, decision: &Decision, rewards: &[Reward]) -> Result<(), Error> {
         let rewards: Vec<Reward> = rewards.iter().map(|reward| Reward { reward: 0.0, ..reward.clone() }).collect();
-        self.revise(decision, &rewards, |model, seen, _| model.unlearn(seen), |_| None)
+        let (places, learned) = self.learned(decision, &rewards)?;
+        self.model.take_back(&learned, self.policy.ridge())?;
+        for place in places {
+            self.ledger.set(decision.round, &decision.arms[place], None);
+        }
+        self.forget_posteriors();
+        Ok(())
     }
 
     /// Adds everything that another learner has learned, and the ledger of its rewards. The policy and the tie rule
@@ -67,13 +80,12 @@ impl<P: Policy> Learner<P> {
         self.ledger.close_before(t);
     }
 
-    fn revise(
-        &mut self,
-        decision: &Decision,
+    /// The arms that the rewards are for, and what was learned of each before; everything is checked here.
+    fn learned<'a>(
+        &self,
+        decision: &'a Decision,
         rewards: &[Reward],
-        change: impl Fn(&mut Model, &Observation<'_>, f64) -> Result<(), Error>,
-        book: impl Fn(f64) -> Option<f64>,
-    ) -> Result<(), Error> {
+    ) -> Result<(Vec<usize>, Vec<Observation<'a>>), Error> {
         let places = self.places(decision, rewards)?;
         let mut learned = Vec::with_capacity(places.len());
         for (&place, reward) in places.iter().zip(rewards) {
@@ -87,12 +99,7 @@ impl<P: Policy> Learner<P> {
             self.model.check(place, &Observation { reward: reward.reward, ..seen })?;
             learned.push(seen);
         }
-        for ((seen, reward), &place) in learned.iter().zip(rewards).zip(&places) {
-            change(&mut self.model, seen, reward.reward)?;
-            self.ledger.set(decision.round, &decision.arms[place], book(reward.reward));
-        }
-        self.forget_posteriors();
-        Ok(())
+        Ok((places, learned))
     }
 
     /// The arms that the rewards are for; each may be named once.
@@ -142,9 +149,15 @@ impl<P: Policy> Learner<P> {
     /// Changes the policy and keeps everything that was learned.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a parameter outside its range.
+    /// [`Error::Parameter`] for a parameter outside its range. [`Error::NotPositiveDefinite`] for a lambda so far below
+    /// the present one that what unlearning left behind would show.
     pub fn with_policy<Q: Policy>(self, policy: Q) -> Result<Learner<Q>, Error> {
-        Learner::from_parts(policy, self.ties, self.model, self.ledger)
+        let before = self.policy.ridge();
+        let learner = Learner::from_parts(policy, self.ties, self.model, self.ledger)?;
+        if learner.policy.ridge() < before {
+            learner.model.check_sums(learner.policy.ridge())?;
+        }
+        Ok(learner)
     }
 }
 

@@ -1,15 +1,11 @@
 //! The learner: a policy together with what it has learned, and how it chooses.
 
-use super::{
-    Choosing, ChosenArm, Decision,
-    decide::{ask, chosen_arms, decide},
-    ledger::Ledger,
-};
-use crate::{
-    Algorithm, Arms, Catalogue, Error, Model, Needs, Oracle, Pick, Policy, Posterior, Round, Scores, Ties,
-    prune::{self, Pairs},
-    score::Scorer,
-};
+use super::decide::{ask, chosen_arms, decide};
+use super::ledger::Ledger;
+use super::{Choosing, ChosenArm, Decision};
+use crate::prune::{self, Pairs};
+use crate::score::Scorer;
+use crate::{Algorithm, Arms, Catalogue, Error, Model, Needs, Oracle, Pick, Policy, Posterior, Round, Scores, Ties};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A policy with what it has learned.
@@ -100,7 +96,7 @@ impl<P: Policy> Learner<P> {
     /// A typed error for bad arms or a constraint that cannot be met.
     pub fn choose(&self, round: Round, arms: &Arms<'_>, oracle: &dyn Oracle) -> Result<Decision, Error> {
         let scorer = self.scorer(round)?;
-        self.choose_among(&scorer, round, arms, oracle, |k| prune::best(&scorer, arms, k))
+        self.choose_among(&scorer, arms, oracle, |k| prune::best(&scorer, arms, k))
     }
 
     /// Chooses from the arms of a catalogue, perhaps with a mask and columns: faster than [`choose`](Self::choose), and
@@ -120,23 +116,21 @@ impl<P: Policy> Learner<P> {
             return Err(Error::NotOfCatalogue);
         }
         let scorer = self.scorer(round)?;
-        self.choose_among(&scorer, round, arms, oracle, |k| catalogue.best(&scorer, arms, k))
+        self.choose_among(&scorer, arms, oracle, |k| catalogue.best(&scorer, arms, k))
     }
 
     /// Chooses from the arms that pruning keeps; `best` gives the rows that can be among the k best.
     fn choose_among(
         &self,
         scorer: &Scorer<'_>,
-        round: Round,
         arms: &Arms<'_>,
         oracle: &dyn Oracle,
         best: impl FnOnce(usize) -> Option<Vec<usize>>,
     ) -> Result<Decision, Error> {
-        let all = |arms: &Arms<'_>| {
-            let scores = scorer.score(arms)?;
-            let scores = Scores::new(&scores, scorer.blocks.len(), *arms, self.ties, round)?;
-            decide(scorer, round, arms, ask(oracle, &scores)?)
+        let ask = |scores: &[f64], arms: &Arms<'_>| {
+            ask(oracle, &Scores::new(scores, scorer.blocks.len(), *arms, self.ties, scorer.round)?)
         };
+        let all = |arms: &Arms<'_>| decide(scorer, arms, ask(&scorer.score(arms)?, arms)?);
         match oracle.needs() {
             Needs::All => {}
             Needs::Best(k) => {
@@ -145,12 +139,11 @@ impl<P: Policy> Learner<P> {
                 }
             }
             Needs::Floors { .. } => {
-                if let Some(pairs) = Pairs::new(scorer, arms, oracle, self.ties, round)? {
+                if let Some(pairs) = Pairs::new(scorer, arms, oracle, self.ties)? {
                     let decided = arms.gather(&pairs.rows).with_arms(|kept| {
-                        let scores = Scores::new(&pairs.scores, scorer.blocks.len(), *kept, self.ties, round)?;
-                        let found = ask(oracle, &scores)?;
+                        let found = ask(&pairs.scores, kept)?;
                         let proven = pairs.are_proven_by(found.floors.as_deref());
-                        proven.then(|| decide(scorer, round, kept, found)).transpose()
+                        proven.then(|| decide(scorer, kept, found)).transpose()
                     });
                     // Pruning may have caused the error. If it did not, the same error comes again below, from all
                     // arms.
@@ -168,7 +161,7 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// [`Error::NotPositiveDefinite`].
     pub fn choosing<'a>(&'a self, round: Round, oracle: &'a dyn Oracle) -> Result<Choosing<'a>, Error> {
-        Ok(Choosing::new(self.scorer(round)?, self.ties, round, oracle))
+        Ok(Choosing::new(self.scorer(round)?, self.ties, oracle))
     }
 
     /// The scores of all arms, row-major, without choosing: for another solver, or for inspection.

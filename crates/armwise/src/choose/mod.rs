@@ -13,4 +13,4 @@ mod saved;
 
 pub use decision::{ChosenArm, Decision, Reward};
 pub use learner::Learner;
-pub use parts::{Choosing, Settled};
+pub use parts::{Choosing, Proof};

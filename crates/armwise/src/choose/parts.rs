@@ -5,22 +5,16 @@
 //! also be guessed from a sample; then the certain floors of the answer prove the guess, or all parts must be given
 //! once more.
 
-use super::{
-    Decision,
-    decide::{ask, decide},
-};
-use crate::{
-    Arms, Error, Keys, Needs, Oracle, Pick, Round, Scores, Screen, Ties,
-    input::OwnedArms,
-    oracle::Selection,
-    prune::{Bounds, Screening, means_for, rows_reaching},
-    score::Scorer,
-};
-use std::{
-    fmt,
-    ops::Range,
-    sync::{Arc, OnceLock},
-};
+use super::Decision;
+use super::decide::{ask, decide};
+use crate::input::OwnedArms;
+use crate::oracle::{Selection, rows_of};
+use crate::prune::{Bounds, Screening, means_for, rows_reaching};
+use crate::score::Scorer;
+use crate::{Arms, Error, Keys, Needs, Oracle, Scores, Screen, Ties};
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// The oracle does not prune the kept rows before there are this many.
 const LEAST: usize = 2048;
@@ -45,7 +39,6 @@ const PART: usize = 1 << 13;
 pub struct Choosing<'a> {
     scorer: Scorer<'a>,
     ties: Ties,
-    round: Round,
     oracle: &'a dyn Oracle,
     /// Bounds from the means and from widths in f32, prepared when floors are first known.
     bounds: OnceLock<[Option<Bounds>; 2]>,
@@ -63,12 +56,11 @@ pub struct Choosing<'a> {
     numbered: Vec<Range<u64>>,
     /// How many rows were given so far.
     rows: usize,
-    keys_only: bool,
 }
 
-/// Whether the parts given so far settle the choice.
+/// Whether the floors of the parts given prove the choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
+pub enum Proof {
     /// The choice is made.
     Done,
     /// A guess from a sample was refuted: all rows are dropped and must be given once more. The floors are certain
@@ -84,11 +76,10 @@ impl fmt::Debug for Choosing<'_> {
 }
 
 impl<'a> Choosing<'a> {
-    pub(super) fn new(scorer: Scorer<'a>, ties: Ties, round: Round, oracle: &'a dyn Oracle) -> Self {
+    pub(super) fn new(scorer: Scorer<'a>, ties: Ties, oracle: &'a dyn Oracle) -> Self {
         Self {
             scorer,
             ties,
-            round,
             oracle,
             bounds: OnceLock::new(),
             screening: OnceLock::new(),
@@ -103,14 +94,13 @@ impl<'a> Choosing<'a> {
             },
             numbered: Vec::new(),
             rows: 0,
-            keys_only: false,
         }
     }
 
     /// Keeps no features: [`chosen`](Self::chosen) gives the chosen ids, and [`finish`](Self::finish) fails.
     #[must_use]
     pub fn keys_only(self) -> Self {
-        Self { keys_only: true, kept: OwnedArms::without_features(), ..self }
+        Self { kept: OwnedArms::without_features(), ..self }
     }
 
     /// Guesses floors from a sample that is this share of all rows, so that most rows are pruned by their bounds. The
@@ -122,8 +112,12 @@ impl<'a> Choosing<'a> {
         if self.oracle.needs() != Needs::All {
             let scores = self.scorer.score(sample)?;
             let blocks = self.scorer.blocks.len();
-            let scores = Scores::new(&scores, blocks, *sample, self.ties, self.round)?;
-            self.guess = checked(self.oracle.guess_floors(&scores, share)?, blocks)?;
+            let scores = Scores::new(&scores, blocks, *sample, self.ties, self.scorer.round)?;
+            let guess = self.oracle.guess_floors(&scores, share)?;
+            if let Some(found) = guess.as_ref().map(Vec::len).filter(|&found| found != blocks) {
+                return Err(Error::Dimension { what: "floors", expected: blocks, found });
+            }
+            self.guess = guess;
         }
         Ok(())
     }
@@ -136,7 +130,7 @@ impl<'a> Choosing<'a> {
 
     /// Whether the choice is made, so that no more rows are taken.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.best.is_some()
     }
 
@@ -252,7 +246,7 @@ impl<'a> Choosing<'a> {
     }
 
     fn scores_of<'s>(&'s self, keys: Keys<'s>) -> Result<Scores<'s>, Error> {
-        Scores::new(&self.scores, self.scorer.blocks.len(), keys, self.ties, self.round)
+        Scores::new(&self.scores, self.scorer.blocks.len(), keys, self.ties, self.scorer.round)
     }
 
     /// The oracle's answer for the kept rows.
@@ -269,9 +263,9 @@ impl<'a> Choosing<'a> {
     /// # Errors
     /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
     /// the kept ones), or the oracle's error; its numbers are marked as counted among the kept rows.
-    pub fn settle(&mut self) -> Result<Settled, Error> {
+    pub fn prove(&mut self) -> Result<Proof, Error> {
         if self.best.is_some() {
-            return Ok(Settled::Done);
+            return Ok(Proof::Done);
         }
         let Some(guess) = self.guess.take() else {
             let (kept, rows) = (self.kept.len(), self.rows);
@@ -280,7 +274,7 @@ impl<'a> Choosing<'a> {
                 error => error,
             })?;
             self.best = Some(best);
-            return Ok(Settled::Done);
+            return Ok(Proof::Done);
         };
         let best = match self.ask() {
             Err(Error::Infeasible(_) | Error::NoArms) => None,
@@ -289,16 +283,16 @@ impl<'a> Choosing<'a> {
         let certain = best.as_ref().and_then(|best| best.floors.clone());
         if certain.as_ref().is_some_and(|certain| certain.iter().zip(&guess).all(|(certain, guess)| certain >= guess)) {
             self.best = best;
-            return Ok(Settled::Done);
+            return Ok(Proof::Done);
         }
         self.certain = certain.or(self.certain.take());
-        self.kept = if self.keys_only { OwnedArms::without_features() } else { OwnedArms::default() };
+        self.kept.retain(&[]);
         (self.scores, self.rows) = (Vec::new(), 0);
         self.numbered.clear();
-        Ok(Settled::Again)
+        Ok(Proof::Again)
     }
 
-    /// The chosen arms as (id, block), ascending; empty before the choice is [settled](Self::settle).
+    /// The chosen arms as (id, block), ascending; empty before the choice is [proven](Self::prove).
     #[must_use]
     pub fn chosen(&self) -> Vec<(u64, u32)> {
         let picks = self.best.as_ref().map_or(&[][..], |best| &best.arms);
@@ -309,7 +303,7 @@ impl<'a> Choosing<'a> {
     }
 
     /// The values of a column at the chosen arms, in the order of the decision; none before the choice is
-    /// [settled](Self::settle) or for a column that the parts do not have. A column with a value for each block gives
+    /// [proven](Self::prove) or for a column that the parts do not have. A column with a value for each block gives
     /// that of the arm's block.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<Vec<f64>> {
@@ -327,9 +321,9 @@ impl<'a> Choosing<'a> {
     /// that one more unit would go to may have been left out.
     ///
     /// # Errors
-    /// As [`settle`](Self::settle), and [`Error::GuessRefuted`] if the parts must be given once more.
+    /// As [`prove`](Self::prove), and [`Error::GuessRefuted`] if the parts must be given once more.
     pub fn finish(mut self) -> Result<Decision, Error> {
-        if self.settle()? == Settled::Again {
+        if self.prove()? == Proof::Again {
             return Err(Error::GuessRefuted);
         }
         let mut best = self.best.take().ok_or(Error::NoArms)?;
@@ -340,24 +334,6 @@ impl<'a> Choosing<'a> {
             best.arms.iter_mut().for_each(|arm| arm.row = rows.partition_point(|row| *row < arm.row));
             self.kept.retain(&rows);
         }
-        decide(&self.scorer, self.round, &self.kept.plain()?, best)
+        decide(&self.scorer, &self.kept.plain()?, best)
     }
-}
-
-/// Refuses floors unless there is one for each block.
-fn checked(floors: Option<Vec<f64>>, blocks: usize) -> Result<Option<Vec<f64>>, Error> {
-    match floors {
-        Some(floors) if floors.len() != blocks => {
-            Err(Error::Dimension { what: "floors", expected: blocks, found: floors.len() })
-        }
-        floors => Ok(floors),
-    }
-}
-
-/// The rows of some arms, ascending.
-fn rows_of(arms: &[Pick]) -> Vec<usize> {
-    let mut rows: Vec<usize> = arms.iter().map(|arm| arm.row).collect();
-    rows.sort_unstable();
-    rows.dedup();
-    rows
 }

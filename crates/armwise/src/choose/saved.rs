@@ -3,11 +3,14 @@
 //! The checksum is over the content, not over the bytes of the file, so a file may be
 //! re-indented but not altered. JSON numbers are written with the shortest digits that read back to the same f64.
 //!
-//! # Format, version 2
+//! Nothing is allocated by a number in the file: a file of 500 bytes may say that it has 2^63 features. Then the checksum is
+//! compared, and then the sums, so that whatever loads can choose.
+//!
+//! # Format, version 3
 //! ```text
-//! { "format": "armwise-learner", "version": 2,
+//! { "format": "armwise-learner", "version": 3,
 //!   "next": {"seed": 7, "t": 2},    the round to continue with, if the caller counts rounds; may be left out
-//!   "checksum": "<XXH64 of the compact JSON of `learner`, 16 hexadecimal digits>",
+//!   "checksum": "<XXH64 of the compact JSON of {"next": .., "learner": ..}, without `next` if there is none; 16 hexadecimal digits>",
 //!   "learner": {
 //!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
 //!     "ties": "by-id",
@@ -18,7 +21,8 @@
 //! ```
 //! Version 1 had no `rr`. Its files can be read; their blocks have no such sum ([`Block::rr`](crate::Block::rr) is
 //! none), even after they are saved again. A block without `rr` is written as version 1 wrote it, which is why the
-//! checksums of old files still match.
+//! checksums of old files still match. The checksum of versions 1 and 2 is that of `learner` alone, so a changed `next`
+//! goes unnoticed in them.
 
 use crate::{Error, Learner, Model, Policy, Round, Ties, choose::ledger::Ledger};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -26,7 +30,7 @@ use std::{hash::Hasher, io};
 use twox_hash::XxHash64;
 
 const FORMAT: &str = "armwise-learner";
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 #[derive(Deserialize)]
 struct Head {
@@ -44,12 +48,20 @@ struct FileOut<'a, P> {
     learner: BodyOut<'a, P>,
 }
 
-#[derive(Serialize, Clone, Copy)]
+#[derive(Serialize)]
 struct BodyOut<'a, P> {
     policy: &'a P,
     ties: Ties,
     model: &'a Model,
     ledger: &'a Ledger,
+}
+
+/// What the checksum covers from version 3 on.
+#[derive(Serialize)]
+struct Covered<'a, P> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<Round>,
+    learner: &'a BodyOut<'a, P>,
 }
 
 #[derive(Deserialize)]
@@ -89,7 +101,8 @@ impl<P: Policy + Serialize> Learner<P> {
     /// As [`to_json`](Self::to_json).
     pub fn to_json_with(&self, next: Option<Round>) -> Result<String, Error> {
         let learner = BodyOut { policy: &self.policy, ties: self.ties, model: &self.model, ledger: &self.ledger };
-        let file = FileOut { format: FORMAT, version: VERSION, next, checksum: checksum(&learner)?, learner };
+        let checksum = checksum(&Covered { next, learner: &learner })?;
+        let file = FileOut { format: FORMAT, version: VERSION, next, checksum, learner };
         serde_json::to_string(&file).map_err(bad)
     }
 }
@@ -98,7 +111,8 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
     /// The learner that [`to_json`](Self::to_json) wrote: it chooses the same to the bit.
     ///
     /// # Errors
-    /// [`Error::NewerFormat`], [`Error::Damaged`], [`Error::BadFormat`], or [`Error::Parameter`].
+    /// [`Error::NewerFormat`], [`Error::Damaged`], [`Error::BadFormat`], [`Error::Parameter`], or
+    /// [`Error::NotPositiveDefinite`] for sums that no observations have.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         Ok(Self::from_json_with(text)?.0)
     }
@@ -123,11 +137,16 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
         if head.version == 1 && model.blocks().iter().any(|block| block.rr().is_some()) {
             return Err(Error::BadFormat("format version 1 has no rr".into()));
         }
-        let found = checksum(&BodyOut { policy: &policy, ties, model: &model, ledger: &ledger })?;
+        let learner = BodyOut { policy: &policy, ties, model: &model, ledger: &ledger };
+        let next = file.next;
+        let found =
+            if head.version < 3 { checksum(&learner)? } else { checksum(&Covered { next, learner: &learner })? };
         if found != file.checksum {
             return Err(Error::Damaged { expected: file.checksum, found });
         }
-        Ok((Self::from_parts(policy, ties, model, ledger)?, file.next))
+        let learner = Self::from_parts(policy, ties, model, ledger)?;
+        learner.model.check_sums(learner.policy.ridge())?;
+        Ok((learner, next))
     }
 }
 

@@ -8,83 +8,39 @@ mod infeasible;
 pub use infeasible::{Infeasible, Limit};
 
 /// What went wrong, where, and with which value.
+///
+/// The fields are what the message names. Rows and columns are counted from 0 among the arms, observations or scores
+/// given, blocks from 0; `t` is the round of the decision; `value` and `found` are what was given instead of what is
+/// `expected` or `must` be.
+#[expect(missing_docs, reason = "the message of a variant says what its fields are")]
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A feature is NaN or infinite.
     #[error("feature at row {row}, column {column} is {value}; features must be finite numbers")]
-    FeatureNotFinite {
-        /// Row among the given arms, from 0.
-        row: usize,
-        /// Column (coordinate of x), from 0.
-        column: usize,
-        /// The offending value.
-        value: f64,
-    },
+    FeatureNotFinite { row: usize, column: usize, value: f64 },
     /// A feature is so large that sums of squares would overflow.
     #[error(
         "feature at row {row}, column {column} is {value}; the most is 1e100, and |x| <= 1 is what the theory assumes: scale the features"
     )]
-    FeatureTooLarge {
-        /// Row among the given arms or observations, from 0.
-        row: usize,
-        /// Column (coordinate of x), from 0.
-        column: usize,
-        /// The offending value.
-        value: f64,
-    },
+    FeatureTooLarge { row: usize, column: usize, value: f64 },
     /// Finite features gave a score that is not.
     #[error(
         "score of row {row}, block {block} is {value} though its features are finite; scale the features so that |x| <= 1, and see that the policy's direction and bonus are finite"
     )]
-    ScoreOverflow {
-        /// Row among the given arms, from 0.
-        row: usize,
-        /// Block (promotion) of the score.
-        block: usize,
-        /// The offending score.
-        value: f64,
-    },
+    ScoreOverflow { row: usize, block: usize, value: f64 },
     /// A score handed to an oracle is NaN or +infinity.
     #[error("score at row {row}, block {block} is {value}; scores must be finite, or -infinity for a forbidden arm")]
-    ScoreNotFinite {
-        /// Row of the scores, from 0.
-        row: usize,
-        /// Block (promotion) of the score.
-        block: usize,
-        /// The offending score.
-        value: f64,
-    },
+    ScoreNotFinite { row: usize, block: usize, value: f64 },
     /// A reward is NaN or infinite.
     #[error("reward of arm {id} in block {block} is {value}; rewards must be finite numbers")]
-    RewardNotFinite {
-        /// The arm's id.
-        id: u64,
-        /// The arm's block.
-        block: u32,
-        /// The offending value.
-        value: f64,
-    },
+    RewardNotFinite { id: u64, block: u32, value: f64 },
     /// A reward given straight to a model is NaN or infinite.
     #[error("observed reward at row {row}, block {block} is {value}; rewards must be finite numbers")]
-    ObservedNotFinite {
-        /// Row among the given observations, from 0.
-        row: usize,
-        /// The observation's block.
-        block: u32,
-        /// The offending value.
-        value: f64,
-    },
-    /// Something has the wrong length.
+    ObservedNotFinite { row: usize, block: u32, value: f64 },
+    /// Something has the wrong length, for example `features per arm`.
     #[error("{what}: expected {expected}, found {found}")]
-    Dimension {
-        /// What was measured, for example `features per arm`.
-        what: &'static str,
-        /// What it should have been.
-        expected: usize,
-        /// What it was.
-        found: usize,
-    },
+    Dimension { what: &'static str, expected: usize, found: usize },
     /// Arms that are not those of the catalogue.
     #[error("the arms are not those of the catalogue; take them from `Catalogue::arms`")]
     NotOfCatalogue,
@@ -96,103 +52,40 @@ pub enum Error {
     NoArms,
     /// Two rows have the same id.
     #[error("id {id} appears in rows {first} and {second}; ids must be unique within a round")]
-    DuplicateId {
-        /// The repeated id.
-        id: u64,
-        /// The first row with it.
-        first: usize,
-        /// The next row with it.
-        second: usize,
-    },
+    DuplicateId { id: u64, first: usize, second: usize },
     /// Two rows have the same name.
     #[error("name {name:?} appears in rows {first} and {second}; names must be unique within a round")]
-    DuplicateName {
-        /// The repeated name.
-        name: String,
-        /// The first row with it.
-        first: usize,
-        /// The next row with it.
-        second: usize,
-    },
-    /// A parameter is outside its range.
+    DuplicateName { name: String, first: usize, second: usize },
+    /// A parameter, named as in the paper and in TOML, is outside its range.
     #[error("{name} = {value}: must be {must}")]
-    Parameter {
-        /// The parameter's name, as in the paper and in TOML.
-        name: &'static str,
-        /// The value given.
-        value: f64,
-        /// The range it must be in.
-        must: &'static str,
-    },
+    Parameter { name: &'static str, value: f64, must: &'static str },
     /// No algorithm has this name.
     #[error("algorithm {name:?} is unknown; it must be one of {}", known.join(", "))]
-    UnknownAlgorithm {
-        /// The name given.
-        name: String,
-        /// The names there are.
-        known: &'static [&'static str],
-    },
+    UnknownAlgorithm { name: String, known: &'static [&'static str] },
     /// A parameter that an algorithm does not have.
     #[error("{algorithm} has no {name}; its parameters are {}", known.join(", "))]
-    UnknownParameter {
-        /// The algorithm.
-        algorithm: &'static str,
-        /// The parameter given.
-        name: String,
-        /// The parameters there are.
-        known: Vec<&'static str>,
-    },
+    UnknownParameter { algorithm: &'static str, name: String, known: Vec<&'static str> },
     /// A constraint contradicts itself or the data.
     #[error("constraint: {0}")]
     Constraint(String),
-    /// A constraint refers to a column that the arms do not have.
+    /// A constraint refers to a column that the arms do not have; `attached` are those they have, separated by commas.
     #[error("column {column:?} is not attached to the arms; attached are: {attached}")]
-    UnknownColumn {
-        /// The column asked for.
-        column: String,
-        /// The columns there are, separated by commas.
-        attached: String,
-    },
+    UnknownColumn { column: String, attached: String },
     /// A value in a column does not fit the constraint that reads it.
     #[error("column {column:?}, row {row}, block {block} is {value}: must be {must}")]
-    ColumnValue {
-        /// The column.
-        column: String,
-        /// Row of the scores, from 0.
-        row: usize,
-        /// Block (promotion), from 0.
-        block: usize,
-        /// The offending value.
-        value: f64,
-        /// What it must be.
-        must: &'static str,
-    },
-    /// Two groups share arms and neither holds the other.
+    ColumnValue { column: String, row: usize, block: usize, value: f64, must: &'static str },
+    /// Two groups share arms and neither holds the other. The rows are those of the part, where arms come in parts.
     #[error(
         "groups \"{}\" and \"{}\" cross: of the eligible arms in {rows} rows {both} are in both, {only_first} only in the first, {only_second} only in the second; groups must be nested or disjoint",
         groups[0], groups[1]
     )]
-    CrossingGroups {
-        /// The two groups.
-        groups: Box<[Limit; 2]>,
-        /// How many rows were counted: those of the part, where arms come in parts.
-        rows: usize,
-        /// How many arms are in both.
-        both: usize,
-        /// How many arms are only in the first.
-        only_first: usize,
-        /// How many arms are only in the second.
-        only_second: usize,
-    },
+    CrossingGroups { groups: Box<[Limit; 2]>, rows: usize, both: usize, only_first: usize, only_second: usize },
     /// The constraint needs a part of the library that was not compiled in.
     #[error("this constraint needs the cargo feature {0:?}; build armwise with it")]
     FeatureMissing(&'static str),
     /// The time limit passed before any super arm was found.
     #[error("no super arm was found within {seconds} s; raise `time_limit` or simplify the constraint")]
-    TimeLimit {
-        /// The limit.
-        seconds: f64,
-    },
+    TimeLimit { seconds: f64 },
     /// The caller stopped the search.
     #[error("the search was cancelled")]
     Cancelled,
@@ -204,117 +97,45 @@ pub enum Error {
     Infeasible(Infeasible),
     /// A block number is out of range.
     #[error("block {block} does not exist; the model has blocks 0 to {last}")]
-    UnknownBlock {
-        /// The block asked for.
-        block: u32,
-        /// The last block there is.
-        last: u32,
-    },
+    UnknownBlock { block: u32, last: u32 },
     /// A reward names an arm that the decision did not choose.
     #[error("arm {id} in block {block} was not chosen in round {t}; rewards are taken for chosen arms only")]
-    UnknownArm {
-        /// The arm's id.
-        id: u64,
-        /// The arm's block.
-        block: u32,
-        /// The decision's round.
-        t: u64,
-    },
+    UnknownArm { id: u64, block: u32, t: u64 },
     /// Two chosen arms share an id because their names hash alike; the reward must give the name.
     #[error("id {id} in block {block} fits two chosen arms of round {t} whose names hash alike; give the name")]
-    AmbiguousArm {
-        /// The shared id.
-        id: u64,
-        /// The arms' block.
-        block: u32,
-        /// The decision's round.
-        t: u64,
-    },
+    AmbiguousArm { id: u64, block: u32, t: u64 },
     /// The arm of this decision has its reward already.
     #[error("arm {id} in block {block} of round {t} already has reward {reward}; use `correct` to change it")]
-    SecondReward {
-        /// The arm's id.
-        id: u64,
-        /// The arm's block.
-        block: u32,
-        /// The decision's round.
-        t: u64,
-        /// The reward already learned.
-        reward: f64,
-    },
+    SecondReward { id: u64, block: u32, t: u64, reward: f64 },
     /// A correction or a retraction of a reward that was never learned.
     #[error("arm {id} in block {block} of round {t} has no reward yet; use `learn` first")]
-    NoReward {
-        /// The arm's id.
-        id: u64,
-        /// The arm's block.
-        block: u32,
-        /// The decision's round.
-        t: u64,
-    },
+    NoReward { id: u64, block: u32, t: u64 },
     /// Something is to be unlearned or corrected in a block that has learned nothing.
     #[error("block {block} has learned nothing, so nothing can be unlearned or corrected in it")]
-    NothingLearned {
-        /// The empty block.
-        block: u32,
-    },
+    NothingLearned { block: u32 },
     /// The decision is not the one that the reward was learned from.
     #[error("arm {id} in block {block} of round {t} was learned with other features; the decision was altered")]
-    DecisionChanged {
-        /// The arm's id.
-        id: u64,
-        /// The arm's block.
-        block: u32,
-        /// The decision's round.
-        t: u64,
-    },
+    DecisionChanged { id: u64, block: u32, t: u64 },
     /// The round was closed by `close_before`.
     #[error("round {t} is closed: rewards are taken from round {open_from} on")]
-    RoundClosed {
-        /// The decision's round.
-        t: u64,
-        /// The first round that is still open.
-        open_from: u64,
-    },
-    /// V is not numerically positive definite.
+    RoundClosed { t: u64, open_from: u64 },
+    /// The sums of a block are not those of any observations, by more than rounding explains.
     #[error(
-        "V of block {block} is not positive definite at pivot {pivot}: lambda is too small for the scale of the features, or observations were unlearned that were never learned"
+        "G of block {block} is not positive semi-definite at pivot {pivot}, as a sum of x x' must be: something was unlearned that was never learned, or that was so large that only its rounding is left, or the sums were made by other means"
     )]
-    NotPositiveDefinite {
-        /// The block whose matrix failed.
-        block: u32,
-        /// The pivot at which the factorisation stopped.
-        pivot: usize,
-    },
+    NotPositiveDefinite { block: u32, pivot: usize },
     /// Two models that do not fit together.
     #[error("models cannot be merged: {what} is {left} on one side and {right} on the other")]
-    Mismatch {
-        /// What differs.
-        what: &'static str,
-        /// Its value on the left.
-        left: f64,
-        /// Its value on the right.
-        right: f64,
-    },
+    Mismatch { what: &'static str, left: f64, right: f64 },
     /// The saved file comes from a newer version.
     #[error("saved by a newer armwise: format version {found}, this one reads up to {supported}; upgrade armwise")]
-    NewerFormat {
-        /// The version in the file.
-        found: u64,
-        /// The newest version this library reads.
-        supported: u64,
-    },
+    NewerFormat { found: u64, supported: u64 },
     /// The saved file cannot be read.
     #[error("not a readable armwise file: {0}")]
     BadFormat(String),
     /// The saved file was changed or cut after it was written.
     #[error("the file is damaged: its content gives checksum {found}, but {expected} was written")]
-    Damaged {
-        /// The checksum in the file.
-        expected: String,
-        /// The checksum of what was read.
-        found: String,
-    },
+    Damaged { expected: String, found: String },
 }
 
 /// Refuses a parameter that is not a finite number above zero.

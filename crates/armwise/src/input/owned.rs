@@ -49,19 +49,12 @@ impl Default for OwnedArms {
 impl OwnedArms {
     /// A copy of these arms without flags and columns; rows identified by their numbers stay so.
     pub(crate) fn whole(arms: &Arms<'_>) -> Self {
-        let features = match arms.features() {
-            Features::F32(x) => Stored::F32(x.to_vec()),
-            Features::F64(x) => Stored::F64(x.to_vec()),
-        };
-        let who = arms.keys().row_numbers().map_or_else(
-            || {
-                let mut who = Who::like(arms.keys());
-                (0..arms.len()).for_each(|row| who.push(arms.keys(), row));
-                who
-            },
-            |numbers| Who::Numbers(numbers.start),
-        );
-        Self { features, dim: arms.dim(), len: arms.len(), who, ..Self::default() }
+        let rows: Vec<usize> = (0..arms.len()).collect();
+        let mut whole = Self { eligible: None, columns: Vec::new(), ..arms.gather(&rows) };
+        if let Some(numbers) = arms.keys().row_numbers() {
+            whole.who = Who::Numbers(numbers.start);
+        }
+        whole
     }
 
     /// No rows yet; rows added later are stored without their features.
@@ -95,7 +88,7 @@ impl OwnedArms {
     pub(crate) fn extend(&mut self, part: &Arms<'_>, rows: &[usize]) {
         let keys = part.keys();
         if self.len == 0 {
-            self.dim = part.dim();
+            (self.dim, self.eligible) = (part.dim(), None);
             self.who = Who::like(keys);
             let column =
                 |(name, per_row): (&str, usize)| OwnedColumn { name: name.into(), values: Vec::new(), per_row };

@@ -13,6 +13,7 @@ mod packed;
 mod philox;
 mod reach;
 mod scalar;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod tile;

@@ -157,3 +157,36 @@ fn means_and_norms_are_the_plain_sums_up_to_rounding() {
         }
     }
 }
+
+/// G and b of rows learned one after the other by the formula, and of the same rows in slices of any size: the same bits.
+#[test]
+fn sums_of_rows_are_the_bits_of_one_row_at_a_time() {
+    let dims: Vec<usize> = if cfg!(miri) { vec![1, 5, 9, 33] } else { (1..=70).chain([200]).collect() };
+    for (place, d) in dims.into_iter().enumerate() {
+        let n = [1, 2, 37, 300, 700][place % if cfg!(miri) { 2 } else { 5 }];
+        let (x, factors) = (numbers(1, n * d), numbers(2, n * (d + 1)));
+        let mut expected: Vec<Vec<f64>> = (0..=d).map(|i| numbers(3 + i as u64, d.min(i + 1))).collect();
+        let start = expected.clone();
+        for (x, factors) in x.chunks(d).zip(factors.chunks(d + 1)) {
+            for (line, factor) in expected.iter_mut().zip(factors) {
+                line.iter_mut().zip(x).for_each(|(sum, x)| *sum += factor * x);
+            }
+        }
+        for (kernel, cut) in Kernel::all().into_iter().flat_map(|kernel| [(kernel, 0), (kernel, n / 3)]) {
+            let mut sums = start.clone();
+            for (from, to) in [(0, cut), (cut, n)] {
+                let mut lines: Vec<&mut [f64]> = sums.iter_mut().map(Vec::as_mut_slice).collect();
+                // Bands of lines, as threads take them.
+                let (upper, lower) = lines.split_at_mut(d / 2);
+                for (first, lines) in [(0, upper), (d / 2, lower)] {
+                    kernel.add_rows(lines, to - from, |row, to, of| {
+                        to.copy_from_slice(&x[(from + row) * d..][..to.len()]);
+                        of.copy_from_slice(&factors[(from + row) * (d + 1) + first..][..of.len()]);
+                    });
+                }
+            }
+            let bits = |sums: &[Vec<f64>]| -> Vec<u64> { sums.iter().flatten().map(|sum| sum.to_bits()).collect() };
+            assert_eq!(bits(&sums), bits(&expected), "{}: d = {d}, n = {n}, cut at {cut}", kernel.name());
+        }
+    }
+}

@@ -39,6 +39,18 @@ pub(super) trait Vector: Copy {
     /// The processor has the instructions.
     unsafe fn times_plus(self, b: Self, c: Self) -> Self;
 
+    /// self * b, rounded.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn times(self, b: Self) -> Self;
+
+    /// self + b, rounded.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn plus(self, b: Self) -> Self;
+
     /// The square root of every lane.
     ///
     /// # Safety
@@ -142,6 +154,18 @@ macro_rules! portable {
                     c.0[lane] = $fma(self.0[lane], b.0[lane], c.0[lane]);
                 }
                 c
+            }
+
+            #[inline(always)]
+            unsafe fn times(mut self, b: Self) -> Self {
+                (0..$LANES).for_each(|lane| self.0[lane] *= b.0[lane]);
+                self
+            }
+
+            #[inline(always)]
+            unsafe fn plus(mut self, b: Self) -> Self {
+                (0..$LANES).for_each(|lane| self.0[lane] += b.0[lane]);
+                self
             }
 
             #[inline(always)]

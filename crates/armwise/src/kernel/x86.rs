@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 /// Every method is one or a few instructions whose requirements are those of the trait's contract.
 macro_rules! vector {
-    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $sqrt:ident, $sum:path, $four:path, $transpose:item $(, $widened:item)?) => {
+    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $mul:ident, $add:ident, $sqrt:ident, $sum:path, $four:path, $transpose:item $(, $widened:item)?) => {
         impl Vector for $V {
             type T = $T;
             const LANES: usize = $LANES;
@@ -37,6 +37,18 @@ macro_rules! vector {
             unsafe fn times_plus(self, b: Self, c: Self) -> Self {
                 // SAFETY: the trait's contract.
                 unsafe { $fma(self, b, c) }
+            }
+
+            #[inline(always)]
+            unsafe fn times(self, b: Self) -> Self {
+                // SAFETY: the trait's contract.
+                unsafe { $mul(self, b) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus(self, b: Self) -> Self {
+                // SAFETY: the trait's contract.
+                unsafe { $add(self, b) }
             }
 
             #[inline(always)]
@@ -77,6 +89,8 @@ vector!(
     _mm512_loadu_pd,
     _mm512_storeu_pd,
     _mm512_fmadd_pd,
+    _mm512_mul_pd,
+    _mm512_add_pd,
     _mm512_sqrt_pd,
     _mm512_reduce_add_pd,
     four_of_eight,
@@ -101,6 +115,8 @@ vector!(
     _mm512_loadu_ps,
     _mm512_storeu_ps,
     _mm512_fmadd_ps,
+    _mm512_mul_ps,
+    _mm512_add_ps,
     _mm512_sqrt_ps,
     _mm512_reduce_add_ps,
     four_of_sixteen,
@@ -125,6 +141,8 @@ vector!(
     _mm256_loadu_pd,
     _mm256_storeu_pd,
     _mm256_fmadd_pd,
+    _mm256_mul_pd,
+    _mm256_add_pd,
     _mm256_sqrt_pd,
     sum_of_four,
     four_of_four,
@@ -143,6 +161,8 @@ vector!(
     _mm256_loadu_ps,
     _mm256_storeu_ps,
     _mm256_fmadd_ps,
+    _mm256_mul_ps,
+    _mm256_add_ps,
     _mm256_sqrt_ps,
     sum_of_eight,
     four_of_eight_single,

@@ -3,6 +3,7 @@
 //! Every element is added to in the order of the rows, so a batch gives the bits of one row at a time.
 
 use super::Observation;
+use crate::kernel::Kernel;
 use crate::tasks;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,11 @@ impl Block {
         self.rr
     }
 
+    /// Nothing is learned any more, so nothing but rounding is left in the sums.
+    pub(super) fn clear(&mut self) {
+        self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr).for_each(|sum| *sum = 0.0);
+    }
+
     pub(super) fn scale(&mut self, factor: f64) {
         for sum in self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr) {
             *sum *= factor;
@@ -70,29 +76,32 @@ impl Block {
     pub(super) fn add(&mut self, rows: &[&Observation<'_>], weight: f64) {
         // Below this many multiplications threads cost more than they save.
         const PARALLEL: usize = 1 << 22;
-        let d = self.b.len();
-        for seen in rows {
-            let scaled = weight * seen.reward;
-            self.b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += scaled * x);
-        }
         self.add_squares(rows.iter().map(|seen| (seen.reward, weight)));
-        let mut lines = Vec::with_capacity(d);
-        let mut rest = self.g.as_mut_slice();
+        let d = self.b.len();
+        // The lines of G, to which a row adds x times w x_i; and b as one more line, to which it adds x times w r.
+        let (mut lines, mut rest) = (Vec::with_capacity(d + 1), self.g.as_mut_slice());
         for i in 0..d {
-            let (line, tail) = rest.split_at_mut(i + 1);
-            lines.push(line);
-            rest = tail;
+            lines.push(rest.split_off_mut(..=i).expect("line i has i + 1 elements"));
         }
-        let add_line = |(i, line): (usize, &mut [f64])| {
-            for seen in rows {
-                let scaled = weight * seen.x[i];
-                line.iter_mut().zip(seen.x).for_each(|(g, x)| *g += scaled * x);
-            }
+        lines.push(&mut self.b);
+        let add = |first: usize, lines: &mut [&mut [f64]]| {
+            Kernel::get().add_rows(lines, rows.len(), |row, x, factors| {
+                x.copy_from_slice(&rows[row].x[..x.len()]);
+                let all = rows[row].x.iter().chain(std::iter::once(&rows[row].reward));
+                factors.iter_mut().zip(all.skip(first)).for_each(|(factor, of)| *factor = weight * of);
+            });
         };
-        if rows.len() * d * d > PARALLEL {
-            tasks::share_parts(lines.into_iter(), || (), |(), i, line| add_line((i, line)));
-        } else {
-            lines.into_iter().enumerate().for_each(add_line);
+        if rows.len() * d * d <= PARALLEL {
+            return add(0, &mut lines);
         }
+        let parts = tasks::threads();
+        // Lines grow, so parts of equal work end at square roots.
+        let end = |part: usize| ((part as f64 / parts as f64).sqrt() * d as f64) as usize / 8 * 8;
+        let (mut bands, mut rest) = (Vec::with_capacity(parts), lines.as_mut_slice());
+        for part in 1..parts {
+            bands.push((end(part - 1), rest.split_off_mut(..end(part) - end(part - 1)).unwrap_or_default()));
+        }
+        bands.push((end(parts - 1), rest));
+        tasks::share_parts(bands.into_iter(), || (), |(), _, (first, lines)| add(first, lines));
     }
 }

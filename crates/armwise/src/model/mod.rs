@@ -5,16 +5,20 @@
 //! element of the sums is updated in the order of the observations, so a batch gives the same bits as one at a time.
 
 mod block;
+mod checks;
 mod posterior;
 mod widths;
 
 pub use block::Block;
+pub(crate) use checks::check_features;
 pub use posterior::Posterior;
 pub(crate) use posterior::cholesky;
 pub(crate) use widths::{UNIT, Widths};
 
 use crate::{Error, error::check, kernel::triangle, tasks};
+use checks::{MOST_NUMBERS, Unchecked, check_sums};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// One observed reward: row x of block `block`, chosen in round `t`, paid `reward`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,10 +59,12 @@ impl Model {
     /// An empty model of `blocks` blocks of dimension `dim`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if either is zero.
+    /// [`Error::Parameter`] if either is zero, or both together so large that the sums would not fit into memory.
     pub fn new(dim: usize, blocks: usize) -> Result<Self, Error> {
         check("dim", dim as f64, dim > 0, "at least 1")?;
         check("blocks", blocks as f64, blocks > 0 && u32::try_from(blocks).is_ok(), "at least 1, and below 2^32")?;
+        let numbers = dim as f64 * (dim as f64 + 1.0) / 2.0 * blocks as f64;
+        check("blocks dim (dim + 1) / 2", numbers, numbers <= MOST_NUMBERS, "at most 2^31, which is 16 GB of sums")?;
         let block = Block { count: 0, b: vec![0.0; dim], g: vec![0.0; triangle(dim)], rr: Some(0.0) };
         Ok(Self { dim, gamma: 1.0, t: 0, blocks: vec![block; blocks] })
     }
@@ -70,7 +76,7 @@ impl Model {
     /// dimension, or a forgetting factor outside its range.
     pub fn from_blocks(gamma: f64, t: u64, blocks: Vec<Block>) -> Result<Self, Error> {
         let dim = blocks.first().map_or(0, |block| block.b.len());
-        Unchecked { dim, gamma, t, blocks }.try_into()
+        Unchecked { dim, gamma, t, blocks }.checked()
     }
 
     /// Forgets: with every round, what was learned before counts `gamma` times as much (discounted least squares).
@@ -130,8 +136,9 @@ impl Model {
     pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
         seen.iter().enumerate().try_for_each(|(row, seen)| self.check(row, seen))?;
         // Rounds in one batch may differ; the sums are discounted in the order of arrival, as for one at a time.
-        for run in seen.chunk_by(|a, b| a.t == b.t) {
-            self.advance(run[0].t);
+        let forgets = self.gamma < 1.0;
+        for run in seen.chunk_by(|a, b| a.t == b.t || !forgets) {
+            run.iter().for_each(|seen| self.advance(seen.t));
             let weight = self.weight(run[0].t);
             let mut rows_of: Vec<Vec<&Observation<'_>>> = vec![Vec::new(); self.blocks.len()];
             for seen in run {
@@ -145,7 +152,9 @@ impl Model {
         Ok(())
     }
 
-    /// Takes an observation back: the inverse of [`observe`](Self::observe), up to rounding.
+    /// Takes an observation back: the inverse of [`observe`](Self::observe), up to rounding. The model cannot know
+    /// whether it was ever given; if it was not, [`posterior`](Self::posterior) may fail afterwards. A
+    /// [`Learner`](crate::Learner) knows.
     ///
     /// # Errors
     /// As [`observe`](Self::observe), and [`Error::NothingLearned`] if the block has no observation.
@@ -159,6 +168,30 @@ impl Model {
         block.count -= 1;
         block.add(&[seen], -weight);
         Ok(())
+    }
+
+    /// Takes back observations that were given before, as the caller knows; `ridge` is what posteriors are made with.
+    ///
+    /// # Errors
+    /// As [`unlearn`](Self::unlearn), and [`Error::NotPositiveDefinite`] if nothing but rounding would be left, as after
+    /// a number that was larger than the others by many powers of ten. Nothing is changed then.
+    pub(crate) fn take_back(&mut self, seen: &[Observation<'_>], ridge: f64) -> Result<(), Error> {
+        let numbers: BTreeSet<u32> =
+            seen.iter().map(|seen| seen.block).filter(|&block| self.known(block).is_ok()).collect();
+        let before: Vec<(u32, Block)> =
+            numbers.iter().map(|&block| (block, self.blocks[block as usize].clone())).collect();
+        let mut taken = seen.iter().try_for_each(|seen| self.unlearn(seen));
+        for &number in &numbers {
+            let block = &mut self.blocks[number as usize];
+            if block.count == 0 {
+                block.clear();
+            }
+            taken = taken.and_then(|()| check_sums(number, block, ridge));
+        }
+        if taken.is_err() {
+            before.into_iter().for_each(|(number, block)| self.blocks[number as usize] = block);
+        }
+        taken
     }
 
     /// Changes the reward of an earlier observation: b += (r' - r) x, rr += r'^2 - r^2.
@@ -258,61 +291,5 @@ impl Model {
     fn known(&self, block: u32) -> Result<(), Error> {
         let last = self.blocks.len() as u32 - 1;
         if block <= last { Ok(()) } else { Err(Error::UnknownBlock { block, last }) }
-    }
-
-    /// Refuses an observation that the model cannot learn from; `row` is its place in the batch.
-    pub(crate) fn check(&self, row: usize, seen: &Observation<'_>) -> Result<(), Error> {
-        self.known(seen.block)?;
-        if seen.x.len() != self.dim {
-            let what = "features of an observation";
-            return Err(Error::Dimension { what, expected: self.dim, found: seen.x.len() });
-        }
-        check_features(row, seen.x)?;
-        let (block, value) = (seen.block, seen.reward);
-        if !value.is_finite() {
-            return Err(Error::ObservedNotFinite { row, block, value });
-        }
-        check("|reward|", value.abs(), value.abs() <= LARGEST, "at most 1e100: scale the rewards")
-    }
-}
-
-/// The largest feature or reward: sums of squares of such numbers stay finite, and anything near it is a mistake.
-const LARGEST: f64 = 1e100;
-
-/// Refuses features that a model could not learn from.
-pub(crate) fn check_features(row: usize, x: &[f64]) -> Result<(), Error> {
-    // First without an early exit, so that the compiler can use vector instructions.
-    if x.iter().fold(true, |fine, x| fine & (x.abs() <= LARGEST)) {
-        return Ok(());
-    }
-    match x.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
-        None => Ok(()),
-        Some(column) if x[column].is_finite() => Err(Error::FeatureTooLarge { row, column, value: x[column] }),
-        Some(column) => Err(Error::FeatureNotFinite { row, column, value: x[column] }),
-    }
-}
-
-/// A model as it was read, before its parts are checked against each other.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Unchecked {
-    dim: usize,
-    gamma: f64,
-    t: u64,
-    blocks: Vec<Block>,
-}
-
-impl TryFrom<Unchecked> for Model {
-    type Error = Error;
-
-    fn try_from(Unchecked { dim, gamma, t, blocks }: Unchecked) -> Result<Self, Error> {
-        let empty = Self::new(dim, blocks.len())?.with_gamma(gamma)?;
-        let fits = |block: &Block| block.b.len() == dim && block.g.len() == triangle(dim);
-        let finite = |block: &Block| block.b.iter().chain(&block.g).chain(&block.rr).all(|sum| sum.is_finite());
-        if blocks.iter().all(|block| fits(block) && finite(block)) {
-            Ok(Self { t, blocks, ..empty })
-        } else {
-            Err(Error::BadFormat("the model's sums do not fit its dimension, or are not finite".into()))
-        }
     }
 }

@@ -51,12 +51,9 @@ impl Posterior {
         positive("lambda", ridge)?;
         let d = block.b.len();
         let element = |i, j| factor * block.g[triangle(i) + j] + if i == j { ridge } else { 0.0 };
-        let v: Vec<f64> = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
+        let mut v: Vec<f64> = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
         let failed = |pivot| Error::NotPositiveDefinite { block: number, pivot };
-        let l = cholesky(d, |i, j| v[triangle(i) + j]).map_err(failed)?;
-        if let Some(pivot) = (0..d).find(|&i| !l[(i, i)].is_normal()) {
-            return Err(failed(pivot));
-        }
+        let l = factored(d, &mut v).map_err(failed)?;
 
         let par = Par::Seq;
         let mut theta = Mat::from_fn(d, 1, |i, _| factor * block.b[i]);
@@ -101,7 +98,8 @@ impl Posterior {
         &self.w
     }
 
-    /// V = lambda I + G: the lower triangle row by row.
+    /// V = lambda I + G: the lower triangle row by row. Where G is so much larger than lambda that V cannot be factored
+    /// in f64, a little more is added to the diagonal, at most 1e-6 of the trace.
     #[must_use]
     pub fn v(&self) -> &[f64] {
         &self.v
@@ -168,6 +166,28 @@ impl Posterior {
     }
 }
 
+/// What is added to the diagonal of a V that cannot be factored, as a share of its trace; the smallest that helps. G is
+/// positive semi-definite up to the rounding of its sums, so where lambda is lost in the rounding of a far larger G,
+/// one of these does help, and it changes V by no more than the rounding of the sums and of the factor has already.
+const LIFTS: [f64; 5] = [1e-14, 1e-12, 1e-10, 1e-8, 1e-6];
+
+/// L with L L' = V, where V may be lifted by one of [`LIFTS`]. The error is the first pivot that is not positive.
+fn factored(d: usize, v: &mut [f64]) -> Result<Mat<f64>, usize> {
+    let mut found = cholesky(d, |i, j| v[triangle(i) + j]);
+    if found.is_err() {
+        let diagonal: Vec<f64> = (0..d).map(|i| v[triangle(i) + i]).collect();
+        let trace: f64 = diagonal.iter().sum();
+        for lift in LIFTS {
+            (0..d).for_each(|i| v[triangle(i) + i] = diagonal[i] + lift * trace);
+            found = cholesky(d, |i, j| v[triangle(i) + j]);
+            if found.is_ok() {
+                break;
+            }
+        }
+    }
+    found
+}
+
 /// L with L L' = A, from the lower triangle of A. The error is the index of the first pivot that is not positive.
 pub(crate) fn cholesky(d: usize, a: impl Fn(usize, usize) -> f64) -> Result<Mat<f64>, usize> {
     let mut l = Mat::<f64>::zeros(d, d);
@@ -183,5 +203,6 @@ pub(crate) fn cholesky(d: usize, a: impl Fn(usize, usize) -> f64) -> Result<Mat<
     let stack = MemStack::new(&mut memory);
     factor::cholesky_in_place(l.as_mut(), factor::LltRegularization::default(), par, stack, params)
         .map_err(|factor::LltError::NonPositivePivot { index }| index)?;
-    Ok(l)
+    // A pivot that overflowed or is not a number passes above.
+    (0..d).find(|&i| !l[(i, i)].is_normal()).map_or(Ok(l), Err)
 }

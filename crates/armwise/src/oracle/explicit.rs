@@ -7,7 +7,6 @@ use super::columns::each_eligible;
 use super::{Infeasible, Oracle, Pick, Scores, Selection};
 use crate::{Error, id_of};
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// One of the listed super arms: the one with the largest sum of scores.
@@ -166,19 +165,11 @@ impl Oracle for Explicit {
 }
 
 fn better(next: &Selection, best: &Selection, scores: &Scores<'_>) -> bool {
-    let by_ties = || {
-        let sorted = |selection: &Selection| {
-            let mut arms = selection.arms.clone();
-            arms.sort_unstable_by(|&a, &b| scores.tie_order(a, b));
-            arms
-        };
-        let (next, best) = (sorted(next), sorted(best));
-        let differs = next.iter().zip(&best).map(|(&a, &b)| scores.tie_order(a, b)).find(|order| order.is_ne());
-        differs.unwrap_or_else(|| next.len().cmp(&best.len()))
+    let keys = |selection: &Selection| {
+        let mut keys: Vec<_> = selection.arms.iter().map(|&arm| scores.tie_keys(arm)).collect();
+        keys.sort_unstable();
+        keys
     };
-    match next.objective.total_cmp(&best.objective) {
-        Ordering::Greater => true,
-        Ordering::Equal => by_ties() == Ordering::Less,
-        Ordering::Less => false,
-    }
+    let by_sum = next.objective.total_cmp(&best.objective);
+    by_sum.is_gt() || by_sum.is_eq() && keys(next) < keys(best)
 }

@@ -218,7 +218,7 @@ impl Selection {
         }
         let mut chosen = vec![0_u64; scores.values().len().div_ceil(64)];
         for arm in &self.arms {
-            let place = arm.row * scores.blocks() + arm.block;
+            let place = scores.place(*arm);
             let (word, bit) = (&mut chosen[place / 64], 1 << (place % 64));
             if *word & bit != 0 {
                 return bad(arm, "twice");
@@ -289,6 +289,14 @@ impl Selection {
             floors: None,
         }
     }
+}
+
+/// The rows of some arms, ascending.
+pub(crate) fn rows_of<'a>(arms: impl IntoIterator<Item = &'a Pick>) -> Vec<usize> {
+    let mut rows: Vec<usize> = arms.into_iter().map(|arm| arm.row).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }
 
 /// A sample's share of a count plus four standard errors, so that floors come out too low rather than too high.

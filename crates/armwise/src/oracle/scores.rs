@@ -95,7 +95,7 @@ impl<'a> Scores<'a> {
     #[must_use]
     #[inline]
     pub fn get(&self, arm: Pick) -> f64 {
-        self.values[arm.row * self.blocks + arm.block] + 0.0
+        self.values[self.place(arm)] + 0.0
     }
 
     /// The arm at a place of [`values`](Self::values).
@@ -103,6 +103,12 @@ impl<'a> Scores<'a> {
     #[inline]
     pub fn pick(&self, place: usize) -> Pick {
         Pick { row: place / self.blocks, block: place % self.blocks }
+    }
+
+    /// The place of an arm in [`values`](Self::values).
+    #[inline]
+    pub(crate) fn place(&self, arm: Pick) -> usize {
+        arm.row * self.blocks + arm.block
     }
 
     /// The error for a NaN or +infinity at this arm.
@@ -128,7 +134,12 @@ impl<'a> Scores<'a> {
     /// The order of two arms with equal scores, the better one first.
     #[must_use]
     pub fn tie_order(&self, a: Pick, b: Pick) -> Ordering {
-        let key = |arm: Pick| (self.tie_key(arm), self.keys.id(arm.row), self.keys.name(arm.row), arm.block);
-        key(a).cmp(&key(b))
+        self.tie_keys(a).cmp(&self.tie_keys(b))
+    }
+
+    /// What [`tie_order`](Self::tie_order) compares.
+    #[inline]
+    pub(super) fn tie_keys(&self, arm: Pick) -> (u64, u64, Option<&'a str>, usize) {
+        (self.tie_key(arm), self.keys.id(arm.row), self.keys.name(arm.row), arm.block)
     }
 }

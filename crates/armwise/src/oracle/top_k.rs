@@ -1,15 +1,11 @@
 //! The k best arms.
 //!
-//! One pass over the scores with a buffer of 2k places, which is cut to the best k whenever it is full. Scores are
-//! compared eight at a time with the worst of the best k, or at first with a guess from a sample, and most of them end
-//! there.
+//! One pass over the scores. They are compared eight at a time with the worst of the best k so far, or at first with a
+//! guess from a sample, and most of them end there.
 
-use super::{Infeasible, Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection, raised};
-use crate::{
-    Error,
-    error::check,
-    kernel::{EIGHT, Kernel, ordered, unordered},
-};
+use super::{Infeasible, Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection, raised, rows_of};
+use crate::error::{Error, check};
+use crate::kernel::{EIGHT, Kernel, ordered, unordered};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
@@ -47,8 +43,8 @@ impl TopK {
         Self { at_most: true, ..Self::exactly(k) }
     }
 
-    /// The best k arms, or all there are if fewer, in no particular order.
-    fn best(&self, scores: &Scores<'_>) -> Result<Vec<Found>, Error> {
+    /// The best k arms, or all there are if fewer.
+    fn best(&self, scores: &Scores<'_>) -> Result<Best, Error> {
         check("k", self.k as f64, self.k > 0, "at least 1")?;
         // The smallest score that may be chosen.
         let least = if self.at_most { f64::from_bits(1) } else { f64::MIN };
@@ -77,31 +73,16 @@ impl TopK {
     }
 
     /// The best k arms among those not below the bar.
-    fn above(&self, scores: &Scores<'_>, mut bar: f64) -> Result<Vec<Found>, Error> {
+    fn above(&self, scores: &Scores<'_>, bar: f64) -> Result<Best, Error> {
         /// Scores that are compared with the bar at a time.
         const PART: usize = 64 * EIGHT;
-        let capacity = self.k.saturating_mul(2).min(scores.values().len());
-        let mut best: Vec<Found> = Vec::with_capacity(capacity);
-        let mut worst: Option<Found> = None;
-        let mut see = |place: usize, bar: &mut f64| {
-            let score = scores.values()[place];
-            let found = Found { key: falling(score), place };
-            if score < *bar || worst.is_some_and(|worst| found.rank(&worst, scores).is_gt()) {
-                return;
-            }
-            best.push(found);
-            if best.len() == capacity && capacity > self.k {
-                self.cut(&mut best, scores);
-                worst = best.last().copied();
-                *bar = worst.map_or(*bar, |worst| score_of(worst.key));
-            }
-        };
+        let mut best = Best::new(self.k, bar);
         let kernel = Kernel::get();
         for (part, values) in scores.values().chunks(PART).enumerate() {
             let first = part * PART;
             let (eights, rest) = values.split_at(values.len() / EIGHT * EIGHT);
             let mut bits = [0; PART / EIGHT];
-            let finite = kernel.reach(eights, &[bar; 8 * EIGHT], &[], &mut bits[..eights.len() / EIGHT]);
+            let finite = kernel.reach(eights, &[best.bar; 8 * EIGHT], &[], &mut bits[..eights.len() / EIGHT]);
             let is_bad = |score: &f64| score.is_nan() || *score > f64::MAX;
             if !finite || rest.iter().any(is_bad) {
                 let place = values.iter().position(is_bad).expect("one was seen");
@@ -110,91 +91,34 @@ impl TopK {
             for (word, bits) in bits.as_chunks().0.iter().enumerate() {
                 let mut bits = u64::from_le_bytes(*bits);
                 while bits != 0 {
-                    see(first + 64 * word + bits.trailing_zeros() as usize, &mut bar);
+                    best.offer(first + 64 * word + bits.trailing_zeros() as usize, scores);
                     bits &= bits - 1;
                 }
             }
-            (first + eights.len()..first + values.len()).for_each(|place| see(place, &mut bar));
+            (first + eights.len()..first + values.len()).for_each(|place| best.offer(place, scores));
         }
-        self.cut(&mut best, scores);
         Ok(best)
     }
-
-    /// Keeps the best k, the worst of them last.
-    fn cut(&self, best: &mut Vec<Found>, scores: &Scores<'_>) {
-        if best.len() > self.k {
-            let (_, last, _) = best.select_nth_unstable_by_key(self.k - 1, |found| found.key);
-            let key = last.key;
-            // Equal scores are rare, and comparing whole numbers alone is fast.
-            if best.iter().filter(|found| found.key == key).count() > 1 {
-                best.select_nth_unstable_by(self.k - 1, |a, b| a.rank(b, scores));
-            }
-            best.truncate(self.k);
-        }
-    }
-}
-
-/// An arm that may be among the best: small, and compared by an integer, to make selecting and sorting fast.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    /// Larger scores have smaller keys.
-    key: u64,
-    /// Its index in the scores.
-    place: usize,
-}
-
-impl Found {
-    /// As [`Scores::rank`].
-    #[inline]
-    fn rank(&self, other: &Self, scores: &Scores<'_>) -> Ordering {
-        if self.key == other.key {
-            scores.tie_order(scores.pick(self.place), scores.pick(other.place))
-        } else {
-            self.key.cmp(&other.key)
-        }
-    }
-}
-
-impl TopK {
-    /// Once k arms are chosen, no arm that scores below the lowest of them can matter.
-    fn floors(&self, lowest: Option<f64>, chosen: usize, scores: &Scores<'_>) -> Option<Vec<f64>> {
-        lowest.filter(|_| chosen == self.k).map(|lowest| vec![lowest; scores.blocks()])
-    }
-}
-
-/// Bits that are ordered as the scores are, the largest first; -0 counts as 0.
-fn falling(score: f64) -> u64 {
-    !ordered(score + 0.0)
-}
-
-/// The score that has this key.
-fn score_of(key: u64) -> f64 {
-    unordered(!key)
 }
 
 impl Oracle for TopK {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        let mut best = self.best(scores)?;
-        best.sort_unstable_by_key(|found| found.key);
-        for equal in best.chunk_by_mut(|a, b| a.key == b.key) {
-            equal.sort_unstable_by(|a, b| a.rank(b, scores));
-        }
-        let lowest = best.last().map(|found| score_of(found.key));
-        let mut best: Vec<Pick> = best.into_iter().map(|found| scores.pick(found.place)).collect();
+        let mut best = self.best(scores)?.sorted(scores);
+        // Once k arms are chosen, no arm that scores below the lowest of them can matter.
+        let lowest = best.get(self.k - 1).map(|&arm| scores.get(arm));
         if scores.blocks() > 1 {
             best.sort_by_key(|arm| arm.block);
         }
         let (needed, chosen) = (if self.at_most { 0 } else { self.k }, best.len());
-        if chosen >= needed {
-            return Ok(Selection { floors: self.floors(lowest, chosen, scores), ..Selection::in_order(best, scores) });
+        if chosen < needed && self.on_infeasible == OnInfeasible::Error {
+            return Err(Error::Infeasible(Infeasible::TooFewArms { needed, eligible: chosen }));
         }
-        match self.on_infeasible {
-            OnInfeasible::Error => Err(Error::Infeasible(Infeasible::TooFewArms { needed, eligible: chosen })),
-            OnInfeasible::Fill => {
-                let missing = vec![Missing { of: Limit::K, needed, chosen }];
-                Ok(Selection { missing, ..Selection::in_order(best, scores) })
-            }
+        let mut selection = Selection::in_order(best, scores);
+        selection.floors = lowest.map(|lowest| vec![lowest; scores.blocks()]);
+        if chosen < needed {
+            selection.missing.push(Missing { of: Limit::K, needed, chosen });
         }
+        Ok(selection)
     }
 
     fn needs(&self) -> Needs {
@@ -207,10 +131,107 @@ impl Oracle for TopK {
     }
 
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
-        let mut rows: Vec<usize> = self.best(part)?.into_iter().map(|found| part.pick(found.place).row).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(rows)
+        Ok(rows_of(&self.best(part)?.sorted(part)))
+    }
+}
+
+/// An arm that may be among the best: small, and compared by an integer, to make selecting and sorting fast.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    /// Larger scores have smaller keys.
+    key: u64,
+    /// Its index in the scores.
+    place: usize,
+}
+
+impl Found {
+    #[inline]
+    pub(super) fn new(place: usize, scores: &Scores<'_>) -> Self {
+        Self { key: falling(scores.values()[place]), place }
+    }
+
+    /// As [`Scores::rank`].
+    #[inline]
+    fn rank(&self, other: &Self, scores: &Scores<'_>) -> Ordering {
+        let by_ties = || scores.tie_order(scores.pick(self.place), scores.pick(other.place));
+        self.key.cmp(&other.key).then_with(by_ties)
+    }
+}
+
+/// Bits that are ordered as the scores are, the largest first; -0 counts as 0.
+pub(super) fn falling(score: f64) -> u64 {
+    !ordered(score + 0.0)
+}
+
+/// The score that has this key.
+pub(super) fn score_of(key: u64) -> f64 {
+    unordered(!key)
+}
+
+/// These arms by rank.
+pub(super) fn in_order(mut found: Vec<Found>, scores: &Scores<'_>) -> impl Iterator<Item = Pick> {
+    found.sort_unstable_by_key(|found| found.key);
+    for equal in found.chunk_by_mut(|a, b| a.key == b.key) {
+        equal.sort_unstable_by(|a, b| a.rank(b, scores));
+    }
+    found.into_iter().map(|found| scores.pick(found.place))
+}
+
+/// The best arms so far, in a buffer of twice as many places that is cut whenever it is full.
+#[derive(Debug)]
+pub(super) struct Best {
+    keep: usize,
+    /// Arms that score less are not among the best.
+    pub(super) bar: f64,
+    found: Vec<Found>,
+    /// The last of those that were best when the buffer was cut.
+    worst: Option<Found>,
+}
+
+impl Best {
+    /// For this many arms that score at least `bar`.
+    pub(super) fn new(keep: usize, bar: f64) -> Self {
+        Self { keep, bar, found: Vec::new(), worst: None }
+    }
+
+    /// Takes the arm at this index of the scores if it can be among the best.
+    #[inline]
+    pub(super) fn offer(&mut self, place: usize, scores: &Scores<'_>) {
+        let found = Found::new(place, scores);
+        let beaten = |worst: Found| found.rank(&worst, scores).is_gt();
+        if scores.values()[place] < self.bar || self.worst.is_some_and(beaten) {
+            return;
+        }
+        self.found.push(found);
+        if self.found.len() >= self.keep.saturating_mul(2) {
+            self.cut(scores);
+            self.worst = self.found.last().copied();
+            self.bar = self.worst.map_or(self.bar, |worst| score_of(worst.key));
+        }
+    }
+
+    /// Keeps the best ones, the worst of them last.
+    fn cut(&mut self, scores: &Scores<'_>) {
+        if self.found.len() > self.keep {
+            let (_, last, _) = self.found.select_nth_unstable_by_key(self.keep - 1, |found| found.key);
+            let key = last.key;
+            // Equal scores are rare, and comparing whole numbers alone is fast.
+            if self.found.iter().filter(|found| found.key == key).count() > 1 {
+                self.found.select_nth_unstable_by(self.keep - 1, |a, b| a.rank(b, scores));
+            }
+            self.found.truncate(self.keep);
+        }
+    }
+
+    /// How many there are, no more than asked for.
+    pub(super) fn len(&self) -> usize {
+        self.found.len().min(self.keep)
+    }
+
+    /// The best arms by rank; all there are if these are fewer than asked for.
+    pub(super) fn sorted(mut self, scores: &Scores<'_>) -> Vec<Pick> {
+        self.cut(scores);
+        in_order(self.found, scores).collect()
     }
 }
 

@@ -58,25 +58,12 @@ macro_rules! algorithms {
                 }
             }
         }
-
-        // The name that serde reads is the name that the algorithm gives itself.
-        $(const _: () = assert!(algorithm::same($policy::DESCRIPTION.name, $name), "two names for one algorithm");)+
     };
 }
 
 use super::{Algorithm, Bonus, Context, Description, Policy};
 use crate::Error;
 use serde_json::{Map, Value};
-
-/// Whether two texts are equal; `==` cannot be used in a constant.
-pub(super) const fn same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut place = 0;
-    while place < a.len() && place < b.len() && a[place] == b[place] {
-        place += 1;
-    }
-    a.len() == b.len() && place == a.len()
-}
 
 impl Algorithm {
     /// The algorithm of that name with these parameters; those left out have their defaults.

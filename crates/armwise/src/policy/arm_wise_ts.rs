@@ -4,9 +4,8 @@
 //! deviation v_t width(i), and the draws of different arms are independent. So one normal per arm has exactly the
 //! law of the paper's d per arm.
 
-use super::{
-    Bonus, Context, Description, Draw, Parameter, Policy, Randomness, Schedule, Theory, description::LAMBDA, one,
-};
+use super::description::LAMBDA;
+use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, Schedule, Theory, one};
 use crate::{Error, random::LARGEST};
 use serde::{Deserialize, Serialize};
 
@@ -21,10 +20,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, ArmWiseTs};
-/// let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "arm-wise-ts");
+/// use armwise::{Learner, ArmWiseTs};
+/// let learner = Learner::new(ArmWiseTs { lambda: 1.0, v: 0.1.into() }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

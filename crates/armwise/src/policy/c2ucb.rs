@@ -18,10 +18,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, C2ucb};
-/// let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.1.into() });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "c2ucb");
+/// use armwise::{Learner, C2ucb};
+/// let learner = Learner::new(C2ucb { lambda: 1.0, alpha: 0.1.into() }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

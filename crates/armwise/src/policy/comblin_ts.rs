@@ -2,12 +2,9 @@
 //!
 //! It is round-wise Thompson sampling with v = sigma and ridge sigma^2 / lambda^2.
 
-use super::{
-    Context, Description, Policy, Randomness,
-    description::{LAMBDA2, SIGMA2},
-    one,
-};
-use crate::{Error, error::positive};
+use super::description::{LAMBDA2, SIGMA2};
+use super::{Context, Description, Policy, Randomness, one};
+use crate::error::{Error, positive};
 use serde::{Deserialize, Serialize};
 
 /// Thompson sampling from the posterior of a Bayesian linear model, one draw per round.
@@ -22,10 +19,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, CombLinTs};
-/// let algorithm = Algorithm::CombLinTs(CombLinTs { lambda2: 1.0, sigma2: 0.25 });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "comblin-ts");
+/// use armwise::{Learner, CombLinTs};
+/// let learner = Learner::new(CombLinTs { lambda2: 1.0, sigma2: 0.25 }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -3,12 +3,9 @@
 //! Its Kalman filter with prior covariance lambda^2 I and noise sigma^2 has
 //! Sigma = sigma^2 V^-1 with ridge sigma^2 / lambda^2, so it is C2UCB with alpha = c sigma and that ridge.
 
-use super::{
-    Bonus, Context, Description, Draw, Parameter, Policy, Randomness,
-    description::{LAMBDA2, SIGMA2},
-    one,
-};
-use crate::{Error, error::positive};
+use super::description::{LAMBDA2, SIGMA2};
+use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, one};
+use crate::error::{Error, positive};
 use serde::{Deserialize, Serialize};
 
 /// The upper confidence bound of a Bayesian linear model.
@@ -23,10 +20,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, CombLinUcb};
-/// let algorithm = Algorithm::CombLinUcb(CombLinUcb { lambda2: 1.0, sigma2: 0.25, c: 1.0 });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "comblin-ucb");
+/// use armwise::{Learner, CombLinUcb};
+/// let learner = Learner::new(CombLinUcb { lambda2: 1.0, sigma2: 0.25, c: 1.0 }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,7 @@
 //! are written here and nowhere else; defaults are serde's, too, and a test compares the two.
 
 use super::Schedule;
-use crate::{
-    Error,
-    error::{non_negative, positive},
-};
+use crate::error::{Error, non_negative, positive};
 
 /// What there is to know about an algorithm without running it.
 #[derive(Debug, Clone, Copy, PartialEq)]

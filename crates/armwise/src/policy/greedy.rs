@@ -20,10 +20,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, Greedy};
-/// let algorithm = Algorithm::Greedy(Greedy { lambda: 1.0 });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "greedy");
+/// use armwise::{Learner, Greedy};
+/// let learner = Learner::new(Greedy { lambda: 1.0 }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -17,10 +17,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, Pc2ucb};
-/// let algorithm = Algorithm::Pc2ucb(Pc2ucb { lambda: 1.0, alpha: 0.1.into(), c: 1.0 });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "pc2ucb");
+/// use armwise::{Learner, Pc2ucb};
+/// let learner = Learner::new(Pc2ucb { lambda: 1.0, alpha: 0.1.into(), c: 1.0 }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -18,10 +18,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, Random};
-/// let algorithm = Algorithm::Random(Random { lambda: 1.0 });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "random");
+/// use armwise::{Learner, Random};
+/// let learner = Learner::new(Random { lambda: 1.0 }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -17,10 +17,8 @@ use serde::{Deserialize, Serialize};
 ///
 /// # Example
 /// ```
-/// use armwise::{Algorithm, Learner, RoundWiseTs};
-/// let algorithm = Algorithm::RoundWiseTs(RoundWiseTs { lambda: 1.0, v: 0.1.into() });
-/// let learner = Learner::new(algorithm, 3, 1)?; // 3 features, 1 block
-/// assert_eq!(learner.policy().name(), "round-wise-ts");
+/// use armwise::{Learner, RoundWiseTs};
+/// let learner = Learner::new(RoundWiseTs { lambda: 1.0, v: 0.1.into() }, 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -2,11 +2,9 @@
 //!
 //! Each algorithm's file says which delta it takes (delta, delta/(4T), delta/(4NT)); this file has only the curve.
 
-use crate::{
-    Context, Error,
-    error::{check, non_negative, positive},
-    theory::Problem,
-};
+use crate::Context;
+use crate::error::{Error, check, non_negative, positive};
+use crate::theory::Problem;
 use serde::{Deserialize, Serialize};
 
 /// How alpha_t or v_t depends on t.

@@ -1,17 +1,13 @@
 //! Candidates for the k best arms: those whose upper end reaches the floor that k lower ends set.
 
-use super::{
-    bound::{Bound, rounded_up},
-    catalogue::{Memory, Part},
-    is_few, means_for, pays,
-    source::{Bounds, Room},
-};
-use crate::{
-    Arms,
-    kernel::{ordered, unordered},
-    score::{Scorer, rows_per_task},
-    tasks::share,
-};
+use super::bound::{Bound, rounded_up};
+use super::catalogue::{Memory, Part};
+use super::source::{Bounds, Room};
+use super::{is_few, means_for, pays};
+use crate::Arms;
+use crate::kernel::{ordered, unordered};
+use crate::score::{Scorer, rows_per_task};
+use crate::tasks::share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.
@@ -85,17 +81,6 @@ impl<'a, 'p> Search<'a, 'p> {
         let part = self.arms.slice(first..self.arms.len().min(first + self.rows_per_task));
         let blocks = self.scorer.blocks.len();
         let mut many = false;
-        self.bounds.multiply(self.scorer, &part, &mut room.products);
-        if let Some(memory) = self.memory {
-            let (products, formula) = (&room.products, self.bounds.formulas[0]);
-            let mut memory = memory.part(task);
-            let Part { widths, dots } = &mut *memory;
-            let above =
-                |(&width, &norm): (&f32, &f32)| rounded_up(f64::from(width) + formula.width_error(f64::from(norm)));
-            widths.clear();
-            widths.extend(products.widths(0).iter().zip(products.norms()).map(above));
-            products.dots(0).clone_into(dots);
-        }
         let see = |block: usize, upper: &[f64], lower: &[f64]| {
             candidates.floor = candidates.floor.max(unordered(self.floor.load(Relaxed)));
             for (row, (&upper, &lower)) in upper.iter().zip(lower).enumerate() {
@@ -109,7 +94,17 @@ impl<'a, 'p> Search<'a, 'p> {
             }
             *seen += upper.len();
         };
-        let finite = self.bounds.bound(self.scorer, &part, room, see);
+        let finite = self.bounds.each_block(self.scorer, &part, room, see);
+        if let Some(memory) = self.memory {
+            let (products, formula) = (&room.products, self.bounds.formulas[0]);
+            let mut memory = memory.part(task);
+            let Part { widths, dots } = &mut *memory;
+            let above =
+                |(&width, &norm): (&f32, &f32)| rounded_up(f64::from(width) + formula.width_error(f64::from(norm)));
+            widths.clear();
+            widths.extend(products.widths(0).iter().zip(products.norms()).map(above));
+            products.dots(0).clone_into(dots);
+        }
         if many || !finite {
             self.stop.store(true, Relaxed);
         }

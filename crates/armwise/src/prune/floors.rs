@@ -1,15 +1,11 @@
 //! Rows, and arms, that may reach floors: one floor per block, from prices of an oracle.
 
-use super::{
-    is_few, means_for, pays,
-    source::{Bounds, Room},
-};
-use crate::{
-    Arms, Error, Oracle, Round, Scores, Ties,
-    oracle::pairs_above,
-    score::{Scorer, rows_per_task},
-    tasks::{self, share_parts},
-};
+use super::source::{Bounds, Room};
+use super::{is_few, means_for, pays};
+use crate::oracle::pairs_above;
+use crate::score::{Scorer, rows_per_task};
+use crate::tasks::{self, share_parts};
+use crate::{Arms, Error, Oracle, Scores, Ties};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The rows, ascending, that may reach the floor of a block in which they are eligible, and perhaps some that just miss
@@ -96,7 +92,6 @@ impl Pairs {
         arms: &Arms<'_>,
         oracle: &dyn Oracle,
         ties: Ties,
-        round: Round,
     ) -> Result<Option<Self>, Error> {
         let blocks = scorer.blocks.len();
         if blocks == 1 || !pays(scorer, arms) {
@@ -104,7 +99,7 @@ impl Pairs {
         }
         let reaching = |bounds: Bounds| {
             let (upper, lower) = ends(scorer, &bounds, arms)?;
-            let lower = Scores::new(&lower, blocks, *arms, ties, round).ok()?;
+            let lower = Scores::new(&lower, blocks, *arms, ties, scorer.round).ok()?;
             let floors = oracle.guess_floors(&lower, 1.0).ok()??;
             let pairs = if floors.len() == blocks { pairs_above(&upper, &floors) } else { return None };
             let few = is_few(pairs.1.iter().map(Vec::len).sum(), upper.len());
@@ -155,7 +150,9 @@ fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<(Vec<f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, Assignment, C2ucb, Learner, Model, Observation, Posterior, Stream, oracle::sampled_rows};
+    use crate::{
+        Algorithm, Assignment, C2ucb, Learner, Model, Observation, Posterior, Round, Stream, oracle::sampled_rows,
+    };
     use std::sync::Arc;
 
     fn posteriors(model: &Model) -> Arc<Vec<Posterior>> {
@@ -182,7 +179,7 @@ mod tests {
         let scorer = Scorer::new(&policy, posteriors(&model), round).expect("direction");
         let arms = Arms::new(&x, D).expect("rows");
         let quotas = Assignment::new(vec![100; BLOCKS]);
-        let pairs = Pairs::new(&scorer, &arms, &quotas, Ties::ById, round).expect("arms").expect("pays");
+        let pairs = Pairs::new(&scorer, &arms, &quotas, Ties::ById).expect("arms").expect("pays");
         let kept = pairs.scores.iter().filter(|score| score.is_finite()).count();
         assert!((400..=2_000).contains(&kept), "{kept} arms");
         let all = scorer.score(&arms).expect("finite");
@@ -221,7 +218,7 @@ mod tests {
         let all = scorer.score(&arms).expect("finite");
         let all = Scores::new(&all, BLOCKS, arms, Ties::ById, round).expect("shape");
         let best = quotas.argmax(&all).expect("feasible");
-        let pairs = Pairs::new(&scorer, &arms, &quotas, Ties::ById, round).expect("arms").expect("pays");
+        let pairs = Pairs::new(&scorer, &arms, &quotas, Ties::ById).expect("arms").expect("pays");
         assert!(!pairs.are_proven_by(best.floors.as_deref()), "the floors are too high");
         let kept = arms.gather(&pairs.rows);
         let kept = kept.plain().expect("rows");

@@ -3,12 +3,10 @@
 //! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
 //! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
-use super::bound::{Both, Fill, Formula, Found, FromNorm};
-use crate::{
-    Arms, Features,
-    kernel::{Directions, Packed, Products},
-    score::{BlockScorer, Scorer},
-};
+use super::bound::{Both, Formula, fill};
+use crate::kernel::{Directions, Packed, Products};
+use crate::score::{BlockScorer, Scorer};
+use crate::{Arms, Features};
 
 /// Bounds of the scores of a round, one [`Formula`] per block.
 pub(crate) struct Bounds {
@@ -49,7 +47,7 @@ impl Bounds {
     }
 
     /// Computes the products of a part's arms.
-    pub(crate) fn multiply(&self, scorer: &Scorer<'_>, part: &Arms<'_>, products: &mut Products<f32>) {
+    fn multiply(&self, scorer: &Scorer<'_>, part: &Arms<'_>, products: &mut Products<f32>) {
         let kernel = scorer.kernel;
         match (&self.from, part.features()) {
             (From::Widths(packed), Features::F32(x)) => kernel.approximate(x, packed, products),
@@ -66,33 +64,19 @@ impl Bounds {
         scorer: &Scorer<'_>,
         part: &Arms<'_>,
         room: &mut Room,
-        see: impl FnMut(usize, &[f64], &[f64]),
-    ) -> bool {
-        self.multiply(scorer, part, &mut room.products);
-        self.bound(scorer, part, room, see)
-    }
-
-    /// As [`each_block`](Self::each_block), for arms whose products are already in `room`.
-    pub(crate) fn bound(
-        &self,
-        scorer: &Scorer<'_>,
-        part: &Arms<'_>,
-        room: &mut Room,
         mut see: impl FnMut(usize, &[f64], &[f64]),
     ) -> bool {
         let Room { products, ids, coefficients, upper, lower } = room;
+        self.multiply(scorer, part, products);
         upper.resize(part.len(), 0.0);
         lower.resize(part.len(), 0.0);
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             own.coefficients_of(part, ids, coefficients);
             let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
             let finite = match self.from {
-                From::Means(_) => {
-                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
-                }
+                From::Means(_) => fill(formula, Formula::by_norm, [dots, norms, norms], coefficients, ends),
                 From::Widths(_) => {
-                    let widths = Found(products.widths(block));
-                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+                    fill(formula, Formula::by_width, [dots, norms, products.widths(block)], coefficients, ends)
                 }
             };
             if !finite {

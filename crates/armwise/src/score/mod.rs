@@ -5,16 +5,12 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-use crate::{
-    Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream,
-    kernel::{Kernel, Packed, Products},
-    policy::{Draw, Times},
-    tasks::share_parts,
-};
-use std::{
-    ops::Range,
-    sync::{Arc, Mutex, PoisonError},
-};
+use crate::kernel::{Kernel, Packed, Products};
+use crate::policy::{Draw, Times};
+use crate::{Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream};
+use crate::tasks::share_parts;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Tiles that one task scores; a multiple of 8, so that the arms of a task are whole panels of a catalogue.
 const TILES_PER_TASK: usize = 24;
@@ -28,6 +24,7 @@ pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
 
 /// A policy prepared to score the arms of one round.
 pub(crate) struct Scorer<'p> {
+    pub(crate) round: Round,
     pub(crate) kernel: Kernel,
     pub(crate) posteriors: Arc<Vec<Posterior>>,
     pub(crate) blocks: Vec<BlockScorer<'p>>,
@@ -76,7 +73,7 @@ impl<'p> Scorer<'p> {
             Ok(BlockScorer { block: block as usize, direction, bonus: policy.bonus(&at), draws })
         };
         let blocks = (0..).zip(&*posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
-        let mut scorer = Self { kernel, posteriors, blocks, packed: Vec::new(), dim };
+        let mut scorer = Self { round, kernel, posteriors, blocks, packed: Vec::new(), dim };
         let pack = |block: &BlockScorer<'_>| kernel.pack(&block.direction, scorer.w(block));
         scorer.packed = scorer.blocks.iter().map(pack).collect();
         Ok(scorer)
@@ -191,37 +188,26 @@ impl<'p> Scorer<'p> {
         }
         for (place, scorer) in self.blocks[blocks.clone()].iter().enumerate() {
             scorer.coefficients_of(part, ids, coefficients);
-            let bonus = &scorer.bonus;
+            let times = scorer.bonus.times;
             let (dots, widths) = (products.dots(place), products.widths(place));
             if blocks.len() == 1 {
-                pulp::Arch::new().dispatch(Sums { times: bonus.times, dots, widths, coefficients, out });
+                let (out, coefficients) = (&mut *out, &coefficients[..]);
+                // Compiled for the widest registers, which changes no bit.
+                pulp::Arch::new().dispatch(
+                    #[inline(always)]
+                    move || {
+                        let n = out.len();
+                        let (dots, widths, coefficients) = (&dots[..n], &widths[..n], &coefficients[..n]);
+                        for row in 0..n {
+                            out[row] = dots[row] + times.of(coefficients[row], widths[row]);
+                        }
+                    },
+                );
             } else {
-                let score = |((dot, width), g): ((&f64, &f64), &f64)| dot + bonus.times.of(*g, *width);
+                let score = |((dot, width), g): ((&f64, &f64), &f64)| dot + times.of(*g, *width);
                 let scores = dots.iter().zip(widths).zip(&*coefficients).map(score);
                 out[place..].iter_mut().step_by(blocks.len()).zip(scores).for_each(|(out, score)| *out = score);
             }
-        }
-    }
-}
-
-/// dot + bonus of a part's arms in one block, compiled for the widest registers, which changes no bit.
-struct Sums<'a> {
-    times: Times,
-    dots: &'a [f64],
-    widths: &'a [f64],
-    coefficients: &'a [f64],
-    out: &'a mut [f64],
-}
-
-impl pulp::NullaryFnOnce for Sums<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let n = self.out.len();
-        let (dots, widths, coefficients) = (&self.dots[..n], &self.widths[..n], &self.coefficients[..n]);
-        for row in 0..n {
-            self.out[row] = dots[row] + self.times.of(coefficients[row], widths[row]);
         }
     }
 }

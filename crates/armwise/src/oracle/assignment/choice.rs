@@ -47,17 +47,6 @@ pub(super) fn choose(
         }
         return Move { from: best.1, to: second.1, loss: best.0 - second.0 };
     }
-    choose_several(row, prices, per_row, buffer, take)
-}
-
-fn choose_several(
-    row: Row<'_>,
-    prices: &[f64],
-    per_row: usize,
-    buffer: &mut Vec<(f64, usize)>,
-    mut take: impl FnMut(usize, usize),
-) -> Move {
-    let nobody = prices.len() as u32;
     buffer.clear();
     buffer.extend(row.surpluses(prices).enumerate().map(|(place, (_, surplus))| (surplus, place)));
     if per_row < buffer.len() {

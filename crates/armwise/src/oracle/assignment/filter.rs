@@ -78,17 +78,13 @@ pub(super) fn first_prices(values: &[f64], slots: &[Slots], per_row: usize) -> O
     let (blocks, group) = (slots.len(), 2 * GROUP);
     let (runs, share) = sampled(values.len() / blocks, group);
     let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
-    let plenty = targets.iter().all(|target| target.most() >= PLENTY as f64);
+    let plenty = targets.iter().all(|target| target.max >= PLENTY as f64);
     if !plenty || runs * RUN < COARSEST || per_row == 0 {
         return None;
     }
-    let mut pass = Pass::new(&vec![f64::MIN; blocks]);
-    for index in 0..runs {
-        let first = run(index, group) * RUN;
-        pass.take(first, &values[first * blocks..(first + RUN) * blocks], &[]);
-    }
-    let mut prices = greedy(&pass.offers, per_row, &targets);
-    newton(&pass.offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    let offers = sampled_pairs(values, runs, group, &vec![f64::MIN; blocks]);
+    let mut prices = greedy(&offers, per_row, &targets);
+    newton(&offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     prices.iter().all(|price| price.is_finite()).then_some(prices)
 }
 
@@ -101,14 +97,8 @@ fn sampled(rows: usize, group: usize) -> (usize, f64) {
 /// Whether one row of each group makes a sample that is large enough, and larger than what it must fill.
 fn worth_sampling(rows: usize, slots: &[Slots], per_row: usize, group: usize) -> bool {
     let (runs, share) = sampled(rows, group);
-    let wanted: f64 = slots.iter().map(|slots| Target::raised(slots, share).most()).sum();
+    let wanted: f64 = slots.iter().map(|slots| Target::raised(slots, share).max).sum();
     runs * RUN >= COARSEST / GROUP && wanted < 0.6 * (runs * RUN * per_row) as f64
-}
-
-/// Starting prices for kept rows without an estimate.
-pub(super) fn start(kept: &Kept, slots: &[Slots], per_row: usize) -> Vec<f64> {
-    let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
-    greedy(&kept.offers, per_row, &targets)
 }
 
 /// The result of a sample of rows.
@@ -130,15 +120,9 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Samp
     let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, share)).collect();
     let coarse =
         worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP));
-    let rows = |index: usize| run(index, group) * RUN * blocks..(run(index, group) + 1) * RUN * blocks;
     let goal = targets.iter().map(Target::noise).sum();
     let from = |coarse: Option<&[f64]>| {
-        let mut pass = Pass::new(&coarse.map_or_else(|| vec![f64::MIN; blocks], <[f64]>::to_vec));
-        for index in 0..runs {
-            let ahead = &values[rows((index + AHEAD).min(runs - 1))];
-            pass.take(run(index, group) * RUN, &values[rows(index)], ahead);
-        }
-        let offers = pass.offers;
+        let offers = sampled_pairs(values, runs, group, coarse.unwrap_or(&vec![f64::MIN; blocks]));
         let mut prices = coarse.map_or_else(|| greedy(&offers, per_row, &targets), <[f64]>::to_vec);
         let left = newton(&offers, per_row, &targets, goal, &mut prices);
         (prices, offers, left)
@@ -151,6 +135,17 @@ fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Samp
     let again = if misled { Some(from(None)).filter(|again| again.2 < left) } else { None };
     let (prices, offers, left) = again.unwrap_or((prices, offers, left));
     Sample { prices, offers, even: !wrong(left) }
+}
+
+/// The pairs of a sample's rows that reach these floors.
+fn sampled_pairs(values: &[f64], runs: usize, group: usize, floors: &[f64]) -> Offers {
+    let size = RUN * floors.len();
+    let rows = |index: usize| &values[run(index, group) * size..][..size];
+    let mut pass = Pass::new(floors);
+    for index in 0..runs {
+        pass.take(run(index, group) * RUN, rows(index), rows((index + AHEAD).min(runs - 1)));
+    }
+    pass.offers
 }
 
 /// The rows in a sample of one row in eight, for tests that mislead it.
@@ -187,13 +182,13 @@ pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
         let place = values.iter().position(bad).expect("a bad score was seen");
         return Err(scores.not_finite(scores.pick(place)));
     }
-    let kept = offers.scores();
+    let kept = &offers.scores;
     let (least, best) = range(kept);
     let largest = best.max(-least).max(0.0);
     let penalty = -PENALTY * largest;
     let drowns = best < -penalty && kept.iter().any(|&score| score >= penalty && score != 0.0);
     let scale = Scale::new(largest);
-    offers.scores_mut().iter_mut().for_each(|score| *score = scale.down(*score));
+    offers.scores.iter_mut().for_each(|score| *score = scale.down(*score));
     Ok(Kept { rows, offers, scale, best, penalty: drowns.then_some(penalty) })
 }
 

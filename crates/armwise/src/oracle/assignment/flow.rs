@@ -26,7 +26,7 @@ type Moves = BinaryHeap<Reverse<(i128, u32)>>;
 /// The state of the solver.
 #[derive(Debug)]
 pub(super) struct Flow<'a> {
-    slots: &'a [Slots],
+    pub(super) slots: &'a [Slots],
     per_row: usize,
     bonus: i128,
     /// One per block; the last one, of nobody, stays 0.
@@ -35,14 +35,12 @@ pub(super) struct Flow<'a> {
     pub(super) open: Vec<usize>,
     /// How many rows each block has, those outside this solver included.
     pub(super) filled: Vec<usize>,
-    /// Of each class of rows in the solver, the value of each block.
-    pub(super) values: Vec<i128>,
-    /// Of each class, how many of its rows each block has.
+    /// Of each class of rows in the solver, the value of each node; see [`place`](Self::place).
+    values: Vec<i128>,
+    /// Of each class, how many of its rows each block has, and how many more places they could take (at nobody).
     pub(super) held: Vec<usize>,
     /// Of each class, how many rows it has; above 1 only where a row has one block at most.
-    sizes: Vec<usize>,
-    /// Of each class, how many more places its rows could take.
-    spare: Vec<usize>,
+    pub(super) sizes: Vec<usize>,
     moves: Vec<Moves>,
 }
 
@@ -76,7 +74,7 @@ impl<'a> Flow<'a> {
         per_row: usize,
         bonus: i128,
         mut prices: Vec<i128>,
-        filled: Vec<usize>,
+        mut filled: Vec<usize>,
     ) -> Self {
         let open = (slots.iter().zip(&prices).zip(&filled))
             .map(|((slots, &price), &filled)| match price {
@@ -86,9 +84,10 @@ impl<'a> Flow<'a> {
             })
             .collect();
         prices.push(0);
+        filled.push(0);
         let moves = vec![Moves::new(); prices.len() * prices.len()];
-        let (values, held, sizes, spare) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { slots, per_row, bonus, prices, open, filled, values, held, sizes, spare, moves }
+        let (values, held, sizes) = Default::default();
+        Self { slots, per_row, bonus, prices, open, filled, values, held, sizes, moves }
     }
 
     /// The number of blocks, which is also the node of nobody.
@@ -96,53 +95,46 @@ impl<'a> Flow<'a> {
         self.slots.len()
     }
 
-    /// The number of classes.
-    pub(super) fn classes(&self) -> usize {
-        self.sizes.len()
+    /// Where the numbers of a class at a node are.
+    pub(super) fn place(&self, class: usize, node: usize) -> usize {
+        class * self.prices.len() + node
     }
 
-    /// Whether the class has several rows.
-    pub(super) fn is_shared(&self, class: usize) -> bool {
-        self.sizes[class] > 1
+    pub(super) fn value(&self, class: usize, node: usize) -> i128 {
+        self.values[self.place(class, node)]
     }
 
     /// Takes a class of rows with these blocks and values into the solver, at its best blocks for the current prices.
     pub(super) fn add(&mut self, values: impl Iterator<Item = (usize, i128)>, size: usize) {
-        let blocks = self.nobody();
-        let class = self.sizes.len();
-        self.values.resize((class + 1) * blocks, FORBIDDEN);
-        values.for_each(|(block, value)| self.values[class * blocks + block] = value);
-        let mut order: Vec<(i128, usize)> = (self.values[class * blocks..].iter().zip(&self.prices).enumerate())
+        let (nobody, class) = (self.nobody(), self.sizes.len());
+        let first = self.place(class, 0);
+        self.values.resize(first + nobody, FORBIDDEN);
+        values.for_each(|(block, value)| self.values[first + block] = value);
+        let mut order: Vec<(i128, usize)> = (self.values[first..].iter().zip(&self.prices).enumerate())
             .filter(|(_, (value, price))| *value > *price && **value != FORBIDDEN)
             .map(|(block, (value, price))| (value - price, block))
             .collect();
         order.sort_unstable_by_key(|&(surplus, block)| (Reverse(surplus), block));
         order.truncate(self.per_row);
-        self.held.resize((class + 1) * blocks, 0);
         self.sizes.push(size);
-        self.spare.push(size * (self.per_row - order.len()));
-        for (_, block) in order {
-            self.held[class * blocks + block] = size;
-            self.filled[block] += size;
-        }
-        for from in 0..=blocks {
+        self.values.push(0);
+        self.held.resize(first + nobody, 0);
+        self.held.push(size * (self.per_row - order.len()));
+        order.into_iter().for_each(|(_, block)| self.held[first + block] = size);
+        for from in 0..=nobody {
+            self.filled[from] += self.held[first + from];
             self.push_from(class, from);
         }
     }
 
     /// How many rows of a class can leave a node.
     fn at(&self, class: usize, node: usize) -> usize {
-        if node == self.nobody() { self.spare[class] } else { self.held[class * self.nobody() + node] }
+        self.held[self.place(class, node)]
     }
 
     /// Whether a row of the class can enter a node.
     fn can_enter(&self, class: usize, node: usize) -> bool {
-        let place = class * self.nobody() + node;
-        node == self.nobody() || (self.held[place] < self.sizes[class] && self.values[place] != FORBIDDEN)
-    }
-
-    fn value(&self, class: usize, node: usize) -> i128 {
-        if node == self.nobody() { 0 } else { self.values[class * self.nobody() + node] }
+        node == self.nobody() || (self.at(class, node) < self.sizes[class] && self.value(class, node) != FORBIDDEN)
     }
 
     fn push(&mut self, class: usize, from: usize, to: usize) {
@@ -166,17 +158,10 @@ impl<'a> Flow<'a> {
     fn apply(&mut self, class: usize, from: usize, to: usize, count: usize) {
         let nobody = self.nobody();
         let arrived = self.at(class, to) == 0;
-        let was_full = from < nobody && self.held[class * nobody + from] == self.sizes[class];
-        for (node, enters) in [(from, false), (to, true)] {
-            let at = if node == nobody {
-                &mut self.spare[class]
-            } else {
-                let filled = &mut self.filled[node];
-                *filled = if enters { *filled + count } else { *filled - count };
-                &mut self.held[class * nobody + node]
-            };
-            *at = if enters { *at + count } else { *at - count };
-        }
+        let was_full = from < nobody && self.at(class, from) == self.sizes[class];
+        let (left, entered) = (self.place(class, from), self.place(class, to));
+        (self.held[left], self.filled[from]) = (self.held[left] - count, self.filled[from] - count);
+        (self.held[entered], self.filled[to]) = (self.held[entered] + count, self.filled[to] + count);
         if arrived {
             self.push_from(class, to);
         }
@@ -226,8 +211,8 @@ impl<'a> Flow<'a> {
         let room = match arc {
             Arc::Row(_, class) => {
                 let class = class as usize;
-                let enter = if to == self.nobody() { 0 } else { self.held[class * self.nobody() + to] };
-                self.at(class, from).min(self.sizes[class] - enter)
+                let entered = if to == self.nobody() { 0 } else { self.at(class, to) };
+                self.at(class, from).min(self.sizes[class] - entered)
             }
             Arc::Slot(_) if to == self.nobody() => {
                 let (open, slots) = (self.open[from], self.slots[from]);
@@ -243,12 +228,8 @@ impl<'a> Flow<'a> {
 
     /// More rows than slots (above 0) or fewer, of each node; the sum over all nodes is 0.
     fn excess(&self) -> Vec<isize> {
-        let mut excess: Vec<isize> = self
-            .filled
-            .iter()
-            .zip(&self.open)
-            .map(|(&filled, &open)| filled.cast_signed() - open.cast_signed())
-            .collect();
+        let excess = self.filled.iter().zip(&self.open).map(|(filled, open)| filled.cast_signed() - open.cast_signed());
+        let mut excess: Vec<isize> = excess.collect();
         excess.push(-excess.iter().sum::<isize>());
         excess
     }

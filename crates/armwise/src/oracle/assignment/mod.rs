@@ -24,8 +24,8 @@ pub(crate) use filter::pairs_above;
 pub(crate) use filter::sampled_rows;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
-use super::{Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection, raised};
-use crate::{Error, error::check};
+use super::{Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection, raised, rows_of};
+use crate::error::{Error, check};
 use grid::Grid;
 use quota::Slots;
 use serde::{Deserialize, Serialize};
@@ -162,10 +162,7 @@ impl Assignment {
         let filter::Estimate { mut floors, prices: mut start } = filter::estimate(scores.values(), &slots, per_row);
         loop {
             let kept = filter::keep(scores, &floors)?;
-            let first = match &start {
-                Some(prices) => prices.iter().map(|&price| kept.scale.down(price)).collect(),
-                None => filter::start(&kept, &slots, per_row),
-            };
+            let first = start.as_ref().map(|prices| prices.iter().map(|&price| kept.scale.down(price)).collect());
             let mut solution = solve::solve(&kept, &slots, per_row, &grid, first);
             let prices = &solution.flow.prices;
             // Pruned pairs have values below the floors, so at prices at or above the floors they are not chosen.
@@ -189,7 +186,7 @@ impl Assignment {
                 start = if filled { Some(found) } else { filter::first_prices(scores.values(), &slots, per_row) };
                 continue;
             }
-            ties::settle(&mut solution, &kept, &slots, per_row, grid.bonus, scores);
+            ties::break_ties(&mut solution, scores);
             let worth = (0..blocks)
                 .map(|block| match solution.flow.prices[block] {
                     _ if !solution.reached[block] => (false, 0.0),
@@ -200,7 +197,7 @@ impl Assignment {
             return Ok(Filling {
                 best: kept.best,
                 penalty: kept.penalty,
-                arms: solution.arms(&kept, scores),
+                arms: solution.arms(scores),
                 slots,
                 per_row,
                 worth,
@@ -216,35 +213,35 @@ fn below(price: f64) -> f64 {
 }
 
 impl Filling {
+    /// How many rows each block has.
+    fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.slots.len()];
+        self.arms.iter().for_each(|arm| counts[arm.block] += 1);
+        counts
+    }
+
     /// How many mandatory units are filled.
     fn mandatory(&self) -> usize {
-        let mut chosen = vec![0; self.slots.len()];
-        self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
-        chosen.iter().zip(&self.slots).map(|(&chosen, slots)| slots.min.min(chosen)).sum()
+        self.counts().iter().zip(&self.slots).map(|(&chosen, slots)| slots.min.min(chosen)).sum()
     }
 
     /// How far each block is below its minimum.
     fn missing(&self, quotas: &BlockQuotas) -> Vec<Missing> {
-        let mut chosen = vec![0; self.slots.len()];
-        self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
-        let short = (0..chosen.len()).filter(|&block| chosen[block] < self.slots[block].min);
-        let missing = |block| Missing { of: Limit::Block(block), needed: quotas.min(block), chosen: chosen[block] };
-        short.map(missing).collect()
+        let short = self.counts().into_iter().enumerate().filter(|&(block, chosen)| chosen < self.slots[block].min);
+        short.map(|(block, chosen)| Missing { of: Limit::Block(block), needed: quotas.min(block), chosen }).collect()
     }
 
     /// The floors: the prices of filled quotas, lowered by more than the rounding error. More rows only raise the
     /// prices, so an arm that scores below a floor never matters. A quota that cannot be raised has no floor. Nor has a
     /// range of which only the minimum is filled, at a price of 0, since that may have taken arms with negative scores.
     fn floors(&self) -> Vec<f64> {
-        let mut chosen = vec![0; self.slots.len()];
-        self.arms.iter().for_each(|arm| chosen[arm.block] += 1);
-        let floor = |block: usize| {
+        let floor = |(block, chosen): (usize, usize)| {
             let slots = self.slots[block];
-            let told = |price: &f64| slots.exact || slots.min == 0 || chosen[block] > slots.min || *price > 0.0;
+            let told = |price: &f64| slots.exact || slots.min == 0 || chosen > slots.min || *price > 0.0;
             let price = self.price(block, false).filter(told);
             price.map_or(f64::NEG_INFINITY, |price| price - 1e-9 * (1.0 + price.abs()))
         };
-        (0..self.slots.len()).map(floor).collect()
+        self.counts().into_iter().enumerate().map(floor).collect()
     }
 
     fn prices(&self, fill: bool) -> Vec<Price> {
@@ -316,10 +313,7 @@ impl Oracle for Assignment {
         if self.budget.is_some() {
             return Ok((0..part.len()).collect());
         }
-        let mut rows: Vec<usize> = self.fill(part)?.arms.into_iter().map(|arm| arm.row).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(rows)
+        Ok(rows_of(&self.fill(part)?.arms))
     }
 }
 

@@ -20,16 +20,11 @@ const REACH: f64 = 3.0;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     min: f64,
-    max: f64,
+    pub(super) max: f64,
 }
 
 impl Target {
-    /// The quotas themselves.
-    pub(super) fn exactly(slots: &Slots) -> Self {
-        Self { min: slots.min as f64, max: slots.max as f64 }
-    }
-
-    /// The quotas of a sample with this share of the rows.
+    /// The quotas of a sample with this share of the rows; of all rows, for a share of 1.
     pub(super) fn share(slots: &Slots, share: f64) -> Self {
         Self { min: slots.min as f64 * share, max: slots.max as f64 * share }
     }
@@ -41,11 +36,6 @@ impl Target {
             mean + 3.0 * mean.sqrt() + 2.0
         };
         Self { min: if slots.min > 0 || slots.exact { raise(slots.min) } else { 0.0 }, max: raise(slots.max) }
-    }
-
-    /// The most units the block takes.
-    pub(super) fn most(&self) -> f64 {
-        self.max
     }
 
     /// Half the standard error of a sample's demand: its prices cannot be more accurate than that.
@@ -72,7 +62,7 @@ pub(super) fn greedy(offers: &Offers, per_row: usize, targets: &[Target]) -> Vec
     let mut pairs: Vec<(u32, (usize, f64))> = pairs.collect();
     let mut used = vec![0; offers.len()];
     let mut count = vec![0.0; targets.len()];
-    let lowest = offers.scores().iter().copied().reduce(f64::min).unwrap_or(0.0);
+    let lowest = offers.scores.iter().copied().reduce(f64::min).unwrap_or(0.0);
     let mut prices: Vec<f64> = targets.iter().map(|target| if target.min > 0.0 { lowest } else { 0.0 }).collect();
     // The targets are usually reached early, so pairs are sorted one part at a time.
     let mut part = 4 * targets.iter().map(|target| target.max as usize + 1).sum::<usize>();
@@ -119,7 +109,7 @@ pub(super) fn newton(offers: &Offers, per_row: usize, targets: &[Target], goal: 
             }
             let Some(width) = rows.bandwidth(imbalance, blocks) else { break };
             step = newton_step(&rows.moves, width, &excess);
-            rows.settle(&at, &demand, REACH * step.iter().fold(0.0, |most: f64, step| most.max(step.abs())));
+            rows.narrow(&at, &demand, REACH * step.iter().fold(0.0, |most: f64, step| most.max(step.abs())));
         } else {
             failures += 1;
             if failures == PATIENCE {
@@ -148,7 +138,7 @@ struct Rows<'a> {
     moves: Vec<Move>,
     /// What the other rows take, for as long as no price is further than `reach / 2` from `base`: a change trades one
     /// pair for another, so its loss moves by no more than two prices do.
-    settled: Vec<f64>,
+    of_rest: Vec<f64>,
     base: Vec<f64>,
     reach: f64,
     buffer: Vec<(f64, usize)>,
@@ -157,26 +147,18 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     fn new(offers: &'a Offers, per_row: usize) -> Self {
-        Self {
-            offers,
-            per_row,
-            near: Vec::new(),
-            moves: Vec::with_capacity(offers.len()),
-            settled: Vec::new(),
-            base: Vec::new(),
-            reach: 0.0,
-            buffer: Vec::new(),
-            losses: Vec::new(),
-        }
+        let moves = Vec::with_capacity(offers.len());
+        let (near, of_rest, base, buffer, losses) = Default::default();
+        Self { offers, per_row, near, moves, of_rest, base, reach: 0.0, buffer, losses }
     }
 
     /// How many rows take each block at these prices.
     fn demand(&mut self, prices: &[f64]) -> Vec<f64> {
-        let Self { offers, per_row, near, moves, settled, base, reach, buffer, .. } = self;
+        let Self { offers, per_row, near, moves, of_rest, base, reach, buffer, .. } = self;
         let moved = base.iter().zip(prices).fold(0.0, |moved: f64, (base, now)| moved.max((now - base).abs()));
         moves.clear();
         if 2.0 * moved < *reach {
-            let mut demand = settled.clone();
+            let mut demand = of_rest.clone();
             let rows = near.iter().map(|&row| offers.row(row as usize));
             moves.extend(rows.map(|row| choose(row, prices, *per_row, buffer, |_, block| demand[block] += 1.0)));
             return demand;
@@ -190,19 +172,17 @@ impl<'a> Rows<'a> {
 
     /// After an evaluation of all rows: limits the next ones to rows whose cheapest move loses at most `reach`, if they
     /// are few.
-    fn settle(&mut self, prices: &[f64], demand: &[f64], reach: f64) {
-        let Self { offers, per_row, near, moves, settled, base, buffer, .. } = self;
+    fn narrow(&mut self, prices: &[f64], demand: &[f64], reach: f64) {
+        let Self { offers, per_row, near, moves, of_rest, base, buffer, .. } = self;
         if self.reach > 0.0 || moves.iter().filter(|step| step.loss <= reach).count() > moves.len() / 2 {
             return;
         }
         near.extend((0u32..).zip(&*moves).filter(|(_, step)| step.loss <= reach).map(|(row, _)| row));
-        settled.clear();
-        settled.extend(demand);
+        demand.clone_into(of_rest);
         for &row in &*near {
-            choose(offers.row(row as usize), prices, *per_row, buffer, |_, block| settled[block] -= 1.0);
+            choose(offers.row(row as usize), prices, *per_row, buffer, |_, block| of_rest[block] -= 1.0);
         }
-        base.clear();
-        base.extend(prices);
+        prices.clone_into(base);
         self.reach = reach;
     }
 

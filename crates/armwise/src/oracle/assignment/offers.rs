@@ -11,7 +11,7 @@ pub(super) struct Offers {
     /// Of each pair, its block.
     blocks: Vec<u32>,
     /// Of each pair, its score.
-    scores: Vec<f64>,
+    pub(super) scores: Vec<f64>,
 }
 
 /// The pairs of one row.
@@ -25,11 +25,6 @@ impl Offers {
     /// How many rows there are.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
-    }
-
-    /// How many pairs there are.
-    pub(super) fn pairs(&self) -> usize {
-        self.scores.len()
     }
 
     /// Where the pairs of a row lie among all pairs.
@@ -49,15 +44,6 @@ impl Offers {
             let places = std::mem::replace(&mut start, end)..end;
             Row { blocks: &self.blocks[places.clone()], scores: &self.scores[places] }
         })
-    }
-
-    /// All scores, row after row.
-    pub(super) fn scores(&self) -> &[f64] {
-        &self.scores
-    }
-
-    pub(super) fn scores_mut(&mut self) -> &mut [f64] {
-        &mut self.scores
     }
 
     /// Adds a pair, to the last row or as the first of a new one.

@@ -1,60 +1,18 @@
 //! Promotions that do not compete: if a customer may be in all of them, each takes its own best customers.
 //!
-//! No prices and no grid are needed, so scores are compared as they are. One pass over the
-//! scores with a buffer for each block, as in [`TopK`](crate::TopK); one place more than the quota is kept, since the
-//! first row left out says what one more unit would be worth.
+//! No prices and no grid are needed, so scores are compared as they are. One pass over the scores keeps the best rows
+//! of each block, one more than its quota, since the first row left out says what one more unit would be worth.
 
 use super::{Filling, quota::Slots};
-use crate::{
-    Error,
-    oracle::{Pick, Scores},
-};
-
-/// The best rows of one block so far.
-struct Column {
-    /// How many are wanted.
-    places: usize,
-    /// At most twice as many, in no particular order.
-    best: Vec<Pick>,
-    /// The last of those that were best when the buffer was cut.
-    worst: Option<Pick>,
-}
-
-impl Column {
-    fn new(slots: &Slots, rows: usize) -> Self {
-        let places = (slots.max + 1).min(rows);
-        Self { places, best: Vec::with_capacity(2 * places), worst: None }
-    }
-
-    /// Takes an arm whose score is not below the bar, and raises the bar where it can.
-    fn offer(&mut self, arm: Pick, bar: &mut f64, scores: &Scores<'_>) -> Result<(), Error> {
-        let score = scores.get(arm);
-        if score == f64::NEG_INFINITY {
-            return Ok(());
-        }
-        if !score.is_finite() {
-            return Err(scores.not_finite(arm));
-        }
-        if self.worst.is_some_and(|worst| scores.rank(arm, worst).is_gt()) {
-            return Ok(());
-        }
-        self.best.push(arm);
-        if self.best.len() == 2 * self.places {
-            self.best.select_nth_unstable_by(self.places - 1, |&a, &b| scores.rank(a, b));
-            self.best.truncate(self.places);
-            self.worst = self.best.last().copied();
-            *bar = self.worst.map_or(f64::NEG_INFINITY, |worst| scores.get(worst));
-        }
-        Ok(())
-    }
-}
+use crate::Error;
+use crate::oracle::{Pick, Scores, top_k::Best};
 
 /// The best filling of every block on its own.
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
 pub(super) fn fill(scores: &Scores<'_>, slots: Vec<Slots>) -> Result<Filling, Error> {
     let (rows, blocks) = (scores.len(), scores.blocks());
-    let mut columns: Vec<Column> = slots.iter().map(|slots| Column::new(slots, rows)).collect();
-    let mut bars = vec![f64::NEG_INFINITY; blocks];
+    let mut columns: Vec<Best> = slots.iter().map(|slots| Best::new((slots.max + 1).min(rows), f64::MIN)).collect();
+    let mut bars = vec![f64::MIN; blocks];
     for (row, values) in scores.values().chunks_exact(blocks).enumerate() {
         // `!(score < bar)` keeps a NaN, so that it becomes an error later. No early exit, so that the compiler can use
         // vector instructions.
@@ -64,15 +22,19 @@ pub(super) fn fill(scores: &Scores<'_>, slots: Vec<Slots>) -> Result<Filling, Er
         }
         for (block, (column, bar)) in columns.iter_mut().zip(&mut bars).enumerate() {
             if !(values[block] < *bar) {
-                column.offer(Pick { row, block }, bar, scores)?;
+                if !values[block].is_finite() {
+                    return Err(scores.not_finite(Pick { row, block }));
+                }
+                column.offer(row * blocks + block, scores);
+                *bar = column.bar;
             }
         }
     }
     let mut arms = Vec::new();
     let mut worth = Vec::with_capacity(blocks);
     let mut largest = f64::NEG_INFINITY;
-    for (Column { mut best, .. }, slots) in columns.into_iter().zip(&slots) {
-        best.sort_unstable_by(|&a, &b| scores.rank(a, b));
+    for (column, slots) in columns.into_iter().zip(&slots) {
+        let best = column.sorted(scores);
         largest = best.first().map_or(largest, |&arm| largest.max(scores.get(arm)));
         let gains = best.iter().take(slots.max).take_while(|&&arm| scores.get(arm) > 0.0).count();
         let chosen = gains.max(slots.min).min(best.len());

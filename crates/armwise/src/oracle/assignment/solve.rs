@@ -9,17 +9,23 @@ use super::choice::{choose, slack};
 use super::filter::Kept;
 use super::flow::Flow;
 use super::grid::Grid;
-use super::newton::{Target, newton};
-use super::offers::{Offers, Row};
+use super::newton::{Target, greedy, newton};
+use super::offers::Row;
 use super::quota::Slots;
+use crate::oracle::top_k::{Found, in_order};
 use crate::oracle::{Pick, Scores};
 use std::collections::HashMap;
 
 /// An optimal choice with its proof.
 #[derive(Debug)]
 pub(super) struct Solution<'a> {
+    pub(super) kept: &'a Kept,
+    pub(super) per_row: usize,
+    pub(super) grid: &'a Grid,
     /// The rows near a tie: their place among the kept rows, and their class in the flow.
     pub(super) near: Vec<(usize, usize)>,
+    /// Whether a kept row is among them.
+    is_near: Vec<bool>,
     /// The exact state of those rows, and the prices.
     pub(super) flow: Flow<'a>,
     /// Of each kept pair, whether it is chosen.
@@ -30,37 +36,27 @@ pub(super) struct Solution<'a> {
 
 impl Solution<'_> {
     /// The chosen arms in the order of a selection.
-    pub(super) fn arms(&self, kept: &Kept, scores: &Scores<'_>) -> Vec<Pick> {
-        let mut chosen: Vec<Vec<u128>> = vec![Vec::new(); self.flow.open.len()];
+    pub(super) fn arms(&self, scores: &Scores<'_>) -> Vec<Pick> {
+        let mut chosen: Vec<Vec<Found>> = vec![Vec::new(); scores.blocks()];
         let mut taken = self.taken.iter();
-        for (offers, &row) in kept.offers.rows().zip(&kept.rows) {
-            for ((block, score), _) in offers.pairs().zip(&mut taken).filter(|(_, taken)| **taken) {
-                chosen[block].push(u128::from(descending(score + 0.0)) << 64 | row as u128);
+        for (offers, &row) in self.kept.offers.rows().zip(&self.kept.rows) {
+            for (&block, _) in offers.blocks.iter().zip(&mut taken).filter(|(_, taken)| **taken) {
+                let block = block as usize;
+                chosen[block].push(Found::new(scores.place(Pick { row, block }), scores));
             }
         }
-        let mut arms = Vec::with_capacity(chosen.iter().map(Vec::len).sum());
-        for (block, mut rows) in chosen.into_iter().enumerate() {
-            rows.sort_unstable();
-            for equal in rows.chunk_by(|a, b| a >> 64 == b >> 64) {
-                let first = arms.len();
-                arms.extend(equal.iter().map(|&row| Pick { row: row as u64 as usize, block }));
-                if equal.len() > 1 {
-                    arms[first..].sort_unstable_by(|&a, &b| scores.rank(a, b));
-                }
-            }
-        }
-        arms
+        chosen.into_iter().flat_map(|found| in_order(found, scores)).collect()
     }
 
     /// Hands the blocks of each class to its rows.
-    fn share_out(&mut self, offers: &Offers) {
-        let blocks = self.flow.open.len();
+    fn share_out(&mut self) {
+        let offers = &self.kept.offers;
         let mut left = self.flow.held.clone();
         for &(row, class) in &self.near {
             let mut room = 1i64;
             for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
-                let left = &mut left[class * blocks + block as usize];
-                let take = *left > 0 && (room > 0 || !self.flow.is_shared(class));
+                let left = &mut left[self.flow.place(class, block as usize)];
+                let take = *left > 0 && (room > 0 || self.flow.sizes[class] == 1);
                 self.taken[place] = take;
                 if take {
                     *left -= 1;
@@ -71,32 +67,28 @@ impl Solution<'_> {
     }
 }
 
-/// An integer that is smaller for larger scores, in the order of `total_cmp`.
-fn descending(score: f64) -> u64 {
-    let bits = score.to_bits();
-    if bits >> 63 == 0 { !(bits | 1 << 63) } else { bits }
-}
-
-/// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1).
+/// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1), or from a
+/// greedy filling.
 #[expect(clippy::cast_sign_loss, reason = "an imbalance is not negative")]
 pub(super) fn solve<'a>(
-    kept: &Kept,
+    kept: &'a Kept,
     slots: &'a [Slots],
     per_row: usize,
-    grid: &Grid,
-    mut start: Vec<f64>,
+    grid: &'a Grid,
+    start: Option<Vec<f64>>,
 ) -> Solution<'a> {
     let blocks = slots.len();
     // At -4 every row would take the block: a start for minima that the rows cannot fill.
     let within = |price: f64| if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 };
-    start = start.into_iter().map(within).collect();
-    let targets: Vec<Target> = slots.iter().map(Target::exactly).collect();
+    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, 1.0)).collect();
+    let mut start = start.unwrap_or_else(|| greedy(&kept.offers, per_row, &targets));
+    start.iter_mut().for_each(|price| *price = within(*price));
     // At this imbalance, one more evaluation of all rows costs about as much as correcting the rest by paths.
     let goal = kept.rows.len() as f64 / (300 + 20 * blocks) as f64 + 0.5 * blocks as f64;
     let imbalance = newton(&kept.offers, per_row, &targets, goal, &mut start);
-    start = start.into_iter().map(within).collect();
+    start.iter_mut().for_each(|price| *price = within(*price));
 
-    let mut taken = vec![false; kept.offers.pairs()];
+    let mut taken = vec![false; kept.offers.scores.len()];
     let mut filled = vec![0; blocks];
     let (mut buffer, mut rest) = (Vec::new(), &mut taken[..]);
     let mut losses = Vec::with_capacity(kept.rows.len());
@@ -111,9 +103,10 @@ pub(super) fn solve<'a>(
     }
     let prices: Vec<i128> = start.iter().map(|&price| grid.price(price)).collect();
     let flow = Flow::new(slots, per_row, grid.bonus, prices, filled);
-    let mut solution = Solution { near: Vec::new(), flow, taken, reached: Vec::new() };
-    let mut solver = Solver { kept, per_row, grid, is_near: vec![false; kept.rows.len()] };
-    solver.add_spare(&mut solution);
+    let (near, reached) = Default::default();
+    let is_near = vec![false; kept.rows.len()];
+    let mut solution = Solution { kept, per_row, grid, near, is_near, flow, taken, reached };
+    solution.add_spare();
 
     let mut wanted = (12.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
     let mut margin = smallest(&losses, wanted);
@@ -121,18 +114,18 @@ pub(super) fn solve<'a>(
     loop {
         margin = margin.max(tolerance(&prices));
         let near = losses.iter().enumerate().filter(|(_, loss)| **loss <= margin);
-        solver.add(&mut solution, near.map(|(row, _)| row));
+        solution.add(near.map(|(row, _)| row));
         let balanced = solution.flow.balance();
         if balanced {
             solution.reached = solution.flow.least_prices();
         }
         let before = prices;
         prices = solution.flow.prices[..blocks].iter().map(|&price| grid.score(price)).collect();
-        solver.losses(&solution, &before, &prices, &mut losses);
+        solution.losses(&before, &prices, &mut losses);
         if balanced {
             let worst = losses.iter().copied().fold(f64::INFINITY, f64::min);
             if worst > tolerance(&prices) {
-                solution.share_out(&kept.offers);
+                solution.share_out();
                 return solution;
             }
             margin = 0.0;
@@ -157,19 +150,11 @@ fn tolerance(prices: &[f64]) -> f64 {
     UNIT * prices.iter().fold(1.0, |sum, price| sum + price.abs())
 }
 
-struct Solver<'k> {
-    kept: &'k Kept,
-    per_row: usize,
-    grid: &'k Grid,
-    /// Whether a kept row is in the flow.
-    is_near: Vec<bool>,
-}
-
-impl Solver<'_> {
+impl Solution<'_> {
     /// Takes kept rows into the flow, each once; rows with the same offers become one class.
-    fn add(&mut self, solution: &mut Solution<'_>, rows: impl Iterator<Item = usize>) {
+    fn add(&mut self, rows: impl Iterator<Item = usize>) {
         let offers = &self.kept.offers;
-        let first_class = solution.flow.classes();
+        let first_class = self.flow.sizes.len();
         let mut classes: Vec<(usize, usize)> = Vec::new();
         let mut known: HashMap<u64, usize> = HashMap::new();
         for row in rows {
@@ -177,7 +162,7 @@ impl Solver<'_> {
                 continue;
             }
             for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
-                solution.flow.filled[block as usize] -= usize::from(solution.taken[place]);
+                self.flow.filled[block as usize] -= usize::from(self.taken[place]);
             }
             let mut class = classes.len();
             if self.per_row == 1 {
@@ -191,20 +176,21 @@ impl Solver<'_> {
                 classes.push((row, 0));
             }
             classes[class].1 += 1;
-            solution.near.push((row, first_class + class));
+            self.near.push((row, first_class + class));
         }
         for (row, size) in classes {
-            let values = offers.row(row).pairs().map(|(block, score)| (block, self.grid.value(score)));
-            solution.flow.add(values, size);
+            let grid = self.grid;
+            let values = offers.row(row).pairs().map(|(block, score)| (block, grid.value(score)));
+            self.flow.add(values, size);
         }
     }
 
     /// Takes the best row with room for each block into the flow, so that one more unit of any quota has a price.
-    fn add_spare(&mut self, solution: &mut Solution<'_>) {
-        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); solution.flow.open.len()];
+    fn add_spare(&mut self) {
+        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); self.flow.open.len()];
         let offers = &self.kept.offers;
         for (row, pairs) in offers.rows().enumerate() {
-            let taken = &solution.taken[offers.places(row)];
+            let taken = &self.taken[offers.places(row)];
             if has_room(taken, self.per_row) {
                 for ((block, score), _) in pairs.pairs().zip(taken).filter(|(_, taken)| !**taken) {
                     if score > best[block].0 {
@@ -213,13 +199,13 @@ impl Solver<'_> {
                 }
             }
         }
-        self.add(solution, best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX));
+        self.add(best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX));
     }
 
     /// A lower bound of what each row outside the flow loses by its cheapest change, updated from the bound at the
     /// prices before; infinite for rows inside. A change trades one pair for another, so its loss changes by no more
     /// than two prices do, and most rows need not be evaluated again.
-    fn losses(&self, solution: &Solution<'_>, before: &[f64], prices: &[f64], losses: &mut [f64]) {
+    fn losses(&self, before: &[f64], prices: &[f64], losses: &mut [f64]) {
         let moved = before.iter().zip(prices).fold(0.0, |moved: f64, (before, now)| moved.max((now - before).abs()));
         let moved = 2.0 * (moved + tolerance(prices));
         for (row, loss) in losses.iter_mut().enumerate() {
@@ -228,7 +214,7 @@ impl Solver<'_> {
             } else if *loss > 2.0 * moved {
                 *loss - moved
             } else {
-                let taken = &solution.taken[self.kept.offers.places(row)];
+                let taken = &self.taken[self.kept.offers.places(row)];
                 slack(self.kept.offers.row(row), prices, taken, has_room(taken, self.per_row))
             };
         }

@@ -8,30 +8,16 @@
 //! rows with several best choices matter here. Their arms are visited in tie order: an arm stays, or comes in by an
 //! exchange along rows that are still free, or is excluded.
 
-use super::filter::Kept;
-use super::offers::Offers;
-use super::quota::Slots;
 use super::solve::Solution;
 use crate::oracle::{Pick, Scores};
-
-/// What is known of an arm of a row with a choice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Arm {
-    /// Decided: in all remaining optima it is as it is now.
-    Settled,
-    /// It may still come in or leave.
-    Free,
-}
 
 /// The exchange graph of the rows with a choice; places are row by row, block by block.
 struct Exchange<'s, 'a> {
     solution: &'s mut Solution<'a>,
-    per_row: usize,
-    bonus: i128,
-    slots: &'a [Slots],
     /// The rows with a choice, by their place among the kept rows.
     rows: Vec<usize>,
-    arms: Vec<Arm>,
+    /// Whether an arm may still come in or leave; otherwise all remaining optima have it as it is now.
+    free: Vec<bool>,
     held: Vec<bool>,
     /// How many blocks each row has.
     counts: Vec<usize>,
@@ -42,31 +28,23 @@ struct Exchange<'s, 'a> {
 }
 
 /// Turns the solution into the first one in the tie order.
-pub(super) fn settle<'a>(
-    solution: &mut Solution<'a>,
-    kept: &Kept,
-    slots: &'a [Slots],
-    per_row: usize,
-    bonus: i128,
-    scores: &Scores<'_>,
-) {
-    let blocks = slots.len();
-    let (rows, arms, held, counts, with_nobody) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut exchange =
-        Exchange { solution, per_row, bonus, slots, rows, arms, held, counts, with_nobody, moves: Vec::new() };
-    exchange.find_choices(&kept.offers);
+pub(super) fn break_ties(solution: &mut Solution<'_>, scores: &Scores<'_>) {
+    let (blocks, kept) = (scores.blocks(), solution.kept);
+    let (rows, free, held, counts, with_nobody) = Default::default();
+    let moves = vec![Vec::new(); (blocks + 1) * (blocks + 1)];
+    let mut exchange = Exchange { solution, rows, free, held, counts, with_nobody, moves };
+    exchange.find_choices();
     if exchange.rows.is_empty() {
         return;
     }
     let mut free: Vec<(u64, Pick, usize)> = Vec::new();
     for (row, &place) in exchange.rows.iter().enumerate() {
-        for block in (0..blocks).filter(|block| exchange.arms[row * blocks + block] == Arm::Free) {
+        for block in (0..blocks).filter(|block| exchange.free[row * blocks + block]) {
             let arm = Pick { row: kept.rows[place], block };
             free.push((scores.tie_key(arm), arm, row));
         }
     }
     free.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| scores.tie_order(a.1, b.1)));
-    exchange.moves = vec![Vec::new(); (blocks + 1) * (blocks + 1)];
     // The last one pushed moves first: the last in the order leaves, the first in the order enters.
     for &(_, arm, row) in &free {
         if exchange.has(row, arm.block) {
@@ -82,14 +60,14 @@ pub(super) fn settle<'a>(
         if !exchange.has(row, arm.block) {
             exchange.bring_in(row, arm.block);
         }
-        exchange.arms[row * blocks + arm.block] = Arm::Settled;
+        exchange.free[row * blocks + arm.block] = false;
     }
-    exchange.write_back(&kept.offers);
+    exchange.write_back();
 }
 
 impl Exchange<'_, '_> {
     fn nobody(&self) -> usize {
-        self.slots.len()
+        self.solution.flow.slots.len()
     }
 
     fn has(&self, row: usize, block: usize) -> bool {
@@ -98,13 +76,13 @@ impl Exchange<'_, '_> {
 
     /// Finds the rows that may have an arm or not have it at no loss, and frees these arms: those whose surplus
     /// equals that of the row's marginal choice.
-    fn find_choices(&mut self, offers: &Offers) {
+    fn find_choices(&mut self) {
         let blocks = self.nobody();
-        let flow = &self.solution.flow;
-        let mut held = vec![false; blocks];
+        let Solution { flow, kept, per_row, .. } = &*self.solution;
+        let offers = &kept.offers;
         for &(place, class) in &self.solution.near {
             let row = offers.row(place).blocks.iter().map(|&block| block as usize);
-            let surplus = |block: usize| flow.values[class * blocks + block] - flow.prices[block];
+            let surplus = |block: usize| flow.value(class, block) - flow.prices[block];
             let taken = &self.solution.taken[offers.places(place)];
             let (mut lowest, mut next, mut count) = (None, None, 0);
             for (block, &taken) in row.clone().zip(taken) {
@@ -116,22 +94,19 @@ impl Exchange<'_, '_> {
                     next = next.max(Some(surplus));
                 }
             }
-            let marginal = if lowest == Some(0) || (count < self.per_row && next == Some(0)) {
+            let marginal = if lowest == Some(0) || (count < *per_row && next == Some(0)) {
                 Some(0)
             } else {
-                lowest.filter(|_| count == self.per_row && lowest == next)
+                lowest.filter(|_| count == *per_row && lowest == next)
             };
             let Some(marginal) = marginal else { continue };
-            let first = self.arms.len();
-            self.arms.resize(first + blocks, Arm::Settled);
-            held.fill(false);
+            let first = self.free.len();
+            self.free.resize(first + blocks, false);
+            self.held.resize(first + blocks, false);
             for (block, &taken) in row.zip(taken) {
-                held[block] = taken;
-                if surplus(block) == marginal {
-                    self.arms[first + block] = Arm::Free;
-                }
+                self.held[first + block] = taken;
+                self.free[first + block] = surplus(block) == marginal;
             }
-            self.held.extend(&held);
             self.rows.push(place);
             self.counts.push(count);
             self.with_nobody.push(marginal == 0);
@@ -139,8 +114,8 @@ impl Exchange<'_, '_> {
     }
 
     /// Puts what the rows have now into the solution.
-    fn write_back(self, offers: &Offers) {
-        let blocks = self.nobody();
+    fn write_back(self) {
+        let (blocks, offers) = (self.nobody(), &self.solution.kept.offers);
         for (&row, held) in self.rows.iter().zip(self.held.chunks_exact(blocks)) {
             for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
                 self.solution.taken[place] = held[block as usize];
@@ -150,9 +125,9 @@ impl Exchange<'_, '_> {
 
     fn can_leave(&self, row: usize, node: usize) -> bool {
         if node == self.nobody() {
-            self.with_nobody[row] && self.counts[row] < self.per_row
+            self.with_nobody[row] && self.counts[row] < self.solution.per_row
         } else {
-            self.has(row, node) && self.arms[row * self.nobody() + node] == Arm::Free
+            self.has(row, node) && self.free[row * self.nobody() + node]
         }
     }
 
@@ -160,7 +135,7 @@ impl Exchange<'_, '_> {
         if node == self.nobody() {
             self.with_nobody[row]
         } else {
-            !self.has(row, node) && self.arms[row * self.nobody() + node] == Arm::Free
+            !self.has(row, node) && self.free[row * self.nobody() + node]
         }
     }
 
@@ -186,11 +161,11 @@ impl Exchange<'_, '_> {
         if from.max(to) < nobody {
             return false;
         }
-        let (open, slots) = (self.solution.flow.open[block], self.slots[block]);
+        let (open, slots) = (self.solution.flow.open[block], self.solution.flow.slots[block]);
         let price = self.solution.flow.prices[block];
         let (least, most) = match price {
             0 => (slots.min, slots.max),
-            price if price == -self.bonus => (0, slots.min),
+            price if price == -self.solution.grid.bonus => (0, slots.min),
             _ => return false,
         };
         if to == nobody { least <= open && open < most } else { least < open && open <= most }

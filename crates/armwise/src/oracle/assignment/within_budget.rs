@@ -5,11 +5,9 @@
 //! far from the best it may be, and the selection carries this bound.
 
 use super::Assignment;
-use crate::{
-    Error, Infeasible, Limit,
-    error::non_negative,
-    oracle::{Pick, Price, Quality, Scores, Selection, columns::Values},
-};
+use crate::error::{Error, non_negative};
+use crate::oracle::{Pick, Price, Quality, Scores, Selection, columns::Values};
+use crate::{Infeasible, Limit};
 
 /// Steps of bisection; they determine the price to a relative error of 1e-12.
 const STEPS: usize = 100;

@@ -4,9 +4,9 @@
 //! losses plus price times unused limit. So only flips with a small loss are needed, and of equal rows only as many as
 //! can be flipped within the gap.
 
-use super::fixed::Grid;
-use super::problem::{Problem, tie, tie_keys};
-use crate::Scores;
+use super::newton::choose;
+use super::problem::{tie, tie_keys};
+use super::start::Start;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -38,12 +38,6 @@ impl Item {
     }
 }
 
-/// The units of scores and costs.
-pub(super) struct Grids {
-    pub(super) score: Grid,
-    pub(super) cost: Grid,
-}
-
 /// The largest number of undecided rows, and of choices of a row, that are searched.
 const MOST: usize = 1_000;
 const CHOICES: usize = 256;
@@ -54,27 +48,16 @@ pub(super) const COPIES: usize = 64;
 /// An undecided row: the loss of its second best choice, and its arms.
 pub(super) type Near = (f64, Range<usize>);
 
-/// The problem with its prices and the present choice.
-#[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) problem: &'a Problem,
-    pub(super) values: &'a [f64],
-    /// Whether each arm is chosen so far.
-    pub(super) chosen: &'a [bool],
-    pub(super) grids: &'a Grids,
-    pub(super) scores: &'a Scores<'a>,
-    pub(super) rounding: f64,
-}
-
-impl View<'_> {
+impl Start<'_> {
     /// The rows whose second best choice loses at most `gap`.
     pub(super) fn near(&self, gap: f64) -> Vec<Near> {
         if self.problem.per_row.is_none() {
             let losses = self.values.iter().map(|value| value.abs()).enumerate();
             return losses.filter(|&(_, loss)| loss <= gap).map(|(at, loss)| (loss, at..at + 1)).collect();
         }
-        let rows = self.problem.rows().map(|row| (self.least_loss(row.clone()), row));
-        rows.filter(|row| row.0 <= gap).collect()
+        let mut wanted = Vec::new();
+        let mut loss = |row| choose(&self.values, row, self.problem.per_row(), &mut wanted).loss;
+        self.problem.rows().map(|row| (loss(row.clone()), row)).filter(|row| row.0 <= gap).collect()
     }
 
     /// The undecided rows by rising loss, with all flips up to some loss, and that loss: `gap`, or less where there
@@ -122,13 +105,10 @@ impl View<'_> {
             if fit > most {
                 *within = within.min((most as f64 * loss).next_down());
             }
-            let kept_copies = fit.min(most);
+            let useful = fit.min(most);
             let dropped_last = self.problem.per_row.is_none() && self.chosen[row.start];
-            kept.extend_from_slice(if dropped_last {
-                &copies[copies.len() - kept_copies..]
-            } else {
-                &copies[..kept_copies]
-            });
+            let first = if dropped_last { copies.len() - useful } else { 0 };
+            kept.extend_from_slice(&copies[first..first + useful]);
         }
         kept
     }
@@ -171,27 +151,6 @@ impl View<'_> {
         tie_keys(self.problem.arms[at].pick, self.scores)
     }
 
-    /// The loss of the second best choice of a row.
-    fn least_loss(&self, row: Range<usize>) -> f64 {
-        let per_row = self.problem.per_row();
-        if per_row == 1 {
-            // No arm at all is a choice too.
-            let (mut best, mut second) = (0.0, f64::NEG_INFINITY);
-            for &value in &self.values[row] {
-                second = if value > best { best } else { value.max(second) };
-                best = value.max(best);
-            }
-            return best - second;
-        }
-        let mut values: Vec<f64> = self.values[row].to_vec();
-        values.sort_unstable_by(|a, b| b.total_cmp(a));
-        let wanted = values.iter().filter(|&&value| value > 0.0).count().min(per_row);
-        let drop = if wanted > 0 { values[wanted - 1] } else { f64::INFINITY };
-        let next = values.get(wanted).copied().unwrap_or(f64::NEG_INFINITY);
-        let add = if wanted < per_row { -next } else { f64::INFINITY };
-        drop.min(add).min(drop - next)
-    }
-
     /// The row with its flips up to a loss, and whether they are all there.
     pub(super) fn item(&self, row: Range<usize>, gap: f64) -> (Option<Item>, bool) {
         let base: Vec<usize> = row.clone().filter(|&at| self.chosen[at]).collect();
@@ -214,15 +173,10 @@ impl View<'_> {
         by_value.sort_by(|&a, &b| self.values[b].total_cmp(&self.values[a]));
         let value = |place: usize| self.values[by_value[place]];
         // Running sums of the positive values, so that the most that later arms can add is one difference.
-        let positive = |at: &usize| self.values[*at].max(0.0);
-        let sums: Vec<f64> = std::iter::once(0.0)
-            .chain(by_value.iter().scan(0.0, |sum, at| {
-                *sum += positive(at);
-                Some(*sum)
-            }))
-            .collect();
+        let mut sums = vec![0.0];
+        by_value.iter().for_each(|&at| sums.push(sums[sums.len() - 1] + self.values[at].max(0.0)));
         let most = |from: usize, places: usize| sums[(from + places).min(by_value.len())] - sums[from];
-        let room = 1e-9 * (self.rounding + best_of(&sums));
+        let room = 1e-9 * (self.rounding + sums[by_value.len()]);
         let mut found: Vec<Vec<usize>> = Vec::new();
         let (mut work, mut next) = (0, 0);
         // The places chosen among `by_value`, each with the worth of those before it: depth first, without recursion.
@@ -265,8 +219,8 @@ impl View<'_> {
             loss -= sign as f64 * self.values[at];
             count += sign;
             let sign = i128::from(sign);
-            score += sign * self.grids.score.units(arm.score);
-            let cost = sign * self.grids.cost.units(arm.cost);
+            score += sign * self.score_grid.units(arm.score);
+            let cost = sign * self.cost_grid.units(arm.cost);
             for limit in self.problem.limits_of(arm.pick.block) {
                 used += cost;
                 match uses.iter_mut().find(|uses| uses.0 == limit) {
@@ -280,8 +234,4 @@ impl View<'_> {
         }
         Flip { loss: loss.max(0.0), score, used, uses, count, keys, out, enter }
     }
-}
-
-fn best_of(sums: &[f64]) -> f64 {
-    sums.last().copied().unwrap_or(0.0)
 }

@@ -4,9 +4,10 @@
 //! follows from what the other flips leave of the budget and of the places: one or two integers, found by division. So
 //! the search never tries the rows of a cluster one by one.
 
-use super::base::count;
-use super::items::{Flip, Item, Near, View};
-use super::search::Slack;
+use super::items::{Flip, Item, Near};
+use super::search::{Slack, Worth};
+use super::start::{Start, count};
+use std::cmp::Reverse;
 
 /// Equal rows with the same flip, in the order in which they are flipped.
 #[derive(Debug, Clone)]
@@ -36,13 +37,6 @@ pub(super) struct Line {
 /// How often the flips of each line are made; negative where they are undone.
 pub(super) type Times = [i64; 2];
 
-/// What a choice of times adds.
-pub(super) struct Step {
-    pub(super) score: i128,
-    pub(super) used: i128,
-    pub(super) keys: [i128; 2],
-}
-
 /// Up to this many equal rows need no line.
 const FEW: usize = 8;
 
@@ -59,22 +53,18 @@ pub(super) struct Lines(Vec<Line>);
 
 impl Lines {
     /// The lines that bring the start closest to the bound, and the rows that are in none.
-    pub(super) fn find(view: &View<'_>, slack: &Slack, gap: f64) -> (Self, Vec<usize>) {
-        let none = (Self::default(), Vec::new());
-        if slack.left.len() != 1 {
-            return none;
-        }
-        let mut even = view.near(view.rounding);
+    pub(super) fn find(start: &Start<'_>, gap: f64) -> (Self, Vec<usize>) {
+        let mut even = start.near(start.rounding);
         if even.len() <= FEW {
-            return none;
+            return (Self::default(), Vec::new());
         }
-        view.sort_alike(&mut even);
+        start.sort_alike(&mut even);
         let mut ropes: Vec<Rope> = even
-            .chunk_by(|a, b| view.alike(&a.1, &b.1).is_eq())
+            .chunk_by(|a, b| start.alike(&a.1, &b.1).is_eq())
             .filter(|copies| copies.len() > FEW)
-            .flat_map(|copies| Rope::all(view, copies, gap))
+            .flat_map(|copies| Rope::all(start, copies, gap))
             .collect();
-        ropes.sort_by_key(|rope| std::cmp::Reverse(rope.rows.len()));
+        ropes.sort_by_key(|rope| Reverse(rope.rows.len()));
         let mut lines: Vec<Line> = Vec::new();
         for rope in ropes {
             let opposite = |line: &&mut Line| {
@@ -88,14 +78,14 @@ impl Lines {
             }
         }
         lines.truncate(TRIED);
-        let mut best = none.0;
-        let mut short = best.finish(slack.left[0], slack.places_left(), slack).map_or(f64::INFINITY, |found| found.1);
+        let short_of = |lines: &Self| lines.start(&start.slack).map_or(f64::INFINITY, |found| found.1);
+        let mut best = Self::default();
+        let mut short = short_of(&best);
         for first in 0..lines.len() {
             for second in first..lines.len() {
                 let pair = if second == first { &[first][..] } else { &[first, second] };
                 let tried = Self(pair.iter().map(|&at| lines[at].clone()).collect());
-                let found =
-                    tried.finish(slack.left[0], slack.places_left(), slack).map_or(f64::INFINITY, |found| found.1);
+                let found = short_of(&tried);
                 // A second line helps the search even if the start does not need it.
                 if found < short || (found <= short && tried.0.len() > best.0.len()) {
                     (best, short) = (tried, found);
@@ -117,11 +107,14 @@ impl Lines {
 
     /// The gap up to which [`finish`](Self::finish) misses nothing.
     pub(super) fn complete_to(&self, slack: &Slack) -> f64 {
-        let empty = match (self.0.len(), slack.places) {
-            (2, Some((_, price))) => (EMPTY as f64 * price).next_down(),
-            _ => f64::INFINITY,
-        };
+        let two = slack.place.filter(|_| self.0.len() == 2);
+        let empty = two.map_or(f64::INFINITY, |price| (EMPTY as f64 * price).next_down());
         self.ropes().map(|rope| rope.other.next_down()).fold(empty, f64::min)
+    }
+
+    /// As [`finish`](Self::finish), for the start.
+    pub(super) fn start(&self, slack: &Slack) -> Option<(Times, f64)> {
+        self.finish(slack.left[0], slack.places, slack)
     }
 
     /// The times that best use the rest of the budget and the places, and how far the result is below the bound.
@@ -146,7 +139,7 @@ impl Lines {
             [x, y, ..] => {
                 x.alone(left, places).into_iter().flatten().for_each(|times| offer([times, 0]));
                 y.alone(left, places).into_iter().flatten().for_each(|times| offer([0, times]));
-                let most = if slack.places.is_some() { EMPTY } else { -1 };
+                let most = if slack.place.is_some() { EMPTY } else { -1 };
                 for empty in 0..=most {
                     Line::both(x, y, left, places - empty).into_iter().for_each(&mut offer);
                     Line::both(y, x, left, places - empty).into_iter().for_each(|[b, a]| offer([a, b]));
@@ -156,18 +149,16 @@ impl Lines {
         best
     }
 
-    /// What these times add.
-    pub(super) fn step(&self, times: Times) -> Step {
-        let mut step = Step { score: 0, used: 0, keys: [0, 0] };
+    /// What a choice is worth together with these times.
+    pub(super) fn added_to(&self, (mut score, Reverse((mut used, mut keys))): Worth, times: Times) -> Worth {
         for (line, times) in self.0.iter().zip(times) {
-            step.score += line.forth.score * i128::from(times);
-            step.used += line.forth.used * i128::from(times);
+            score += line.forth.score * i128::from(times);
+            used += line.forth.used * i128::from(times);
             if let Some((rope, flips)) = line.flips(times) {
-                let keys = rope.keys[flips];
-                step.keys = [step.keys[0] + keys[0], step.keys[1] + keys[1]];
+                keys = [keys[0] + rope.keys[flips][0], keys[1] + rope.keys[flips][1]];
             }
         }
-        step
+        (score, Reverse((used, keys)))
     }
 
     /// The arms that leave and enter at these times.
@@ -183,20 +174,20 @@ impl Lines {
 
 impl Rope {
     /// The flips of these equal rows that lose nothing and change at most one place.
-    fn all(view: &View<'_>, copies: &[Near], gap: f64) -> Vec<Self> {
+    fn all(start: &Start<'_>, copies: &[Near], gap: f64) -> Vec<Self> {
         let first = copies[0].1.start;
-        let Some(item) = view.item(copies[0].1.clone(), gap).0 else { return Vec::new() };
+        let Some(item) = start.item(copies[0].1.clone(), gap).0 else { return Vec::new() };
         let lines =
-            |flip: &Flip| flip.loss <= view.rounding && flip.count.abs() <= 1 && (flip.used, flip.count) != (0, 0);
+            |flip: &Flip| flip.loss <= start.rounding && flip.count.abs() <= 1 && (flip.used, flip.count) != (0, 0);
         let numbers = (0..item.flips.len()).filter(|&number| lines(&item.flips[number]));
         let numbers: Vec<usize> = numbers.take(PER_ROW).collect();
         // A row is flipped once, so several flips share the rows.
         let shares = copies.chunks(copies.len().div_ceil(numbers.len().max(1)));
-        numbers.iter().zip(shares).map(|(&number, copies)| Self::new(view, copies, (&item, first), number)).collect()
+        numbers.iter().zip(shares).map(|(&number, copies)| Self::new(start, copies, (&item, first), number)).collect()
     }
 
     /// The flip of this number of `item`, whose row starts at the arm `first` and equals the copies.
-    fn new(view: &View<'_>, copies: &[Near], (item, first): (&Item, usize), number: usize) -> Self {
+    fn new(start: &Start<'_>, copies: &[Near], (item, first): (&Item, usize), number: usize) -> Self {
         let mut rows: Vec<usize> = copies.iter().map(|copy| copy.1.start).collect();
         let flip = &item.flips[number];
         let others = (0..item.flips.len()).filter(|&other| other != number);
@@ -211,7 +202,7 @@ impl Rope {
         let mut keys = vec![sum];
         for &row in &rows {
             let mut add = |at: &usize, sign: i128| {
-                let own = view.tie_keys(row + at);
+                let own = start.tie_keys(row + at);
                 sum = [sum[0] + sign * own[0], sum[1] + sign * own[1]];
             };
             out.iter().for_each(|at| add(at, -1));

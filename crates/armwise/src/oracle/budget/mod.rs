@@ -4,7 +4,6 @@
 //! arms that they leave undecided. The prices bound what any super arm can reach, so the search knows when it is done
 //! and, if it must stop early, how far from the best it may be. Many equal arms are counted along [`lines`].
 
-mod base;
 mod fixed;
 mod items;
 mod limits;
@@ -16,13 +15,11 @@ mod search;
 mod several;
 mod skyband;
 mod solve;
+mod start;
 
 use super::columns::{Values, each_eligible};
 use super::{Oracle, Scores, Selection};
-use crate::{
-    Error,
-    error::{check, non_negative},
-};
+use crate::error::{Error, check, non_negative};
 use problem::Problem;
 use serde::{Deserialize, Serialize};
 

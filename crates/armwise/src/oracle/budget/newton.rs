@@ -9,21 +9,21 @@ use super::prices::Prices;
 use super::problem::Problem;
 use std::ops::Range;
 
-/// More limits than this are only priced in turn: a step solves a dense system.
+/// More limits than this are only start in turn: a step solves a dense system.
 const LIMITS: usize = 200;
 /// The largest number of steps, and how many undecided rows per limit the last steps use.
 const STEPS: usize = 30;
 const ROWS: usize = 20;
 
 /// The cheapest change of a row's choice.
-struct Turn {
-    loss: f64,
+pub(super) struct Turn {
+    pub(super) loss: f64,
     out: Option<usize>,
     enter: Option<usize>,
 }
 
 /// The choice at some prices.
-struct Look {
+struct AtPrices {
     prices: Prices,
     /// The upper bound they prove.
     bound: f64,
@@ -40,7 +40,7 @@ pub(super) fn improve(problem: &Problem, prices: Prices) -> Prices {
     }
     let least = ROWS * size;
     let mut width = problem.largest_score;
-    let mut now = look(problem, prices, width);
+    let mut now = at_prices(problem, prices, width);
     let mut aim = (now.turns.len() / 8).max(least);
     for _ in 0..STEPS {
         if now.turns.len() > 2 * aim {
@@ -48,7 +48,7 @@ pub(super) fn improve(problem: &Problem, prices: Prices) -> Prices {
             now.turns.truncate(aim);
         }
         let step = now.step(problem, width);
-        let next = [1.0, 0.5, 0.25, 0.125, 0.03].iter().map(|part| look(problem, now.moved(&step, *part), width));
+        let next = [1.0, 0.5, 0.25, 0.125, 0.03].iter().map(|part| at_prices(problem, now.moved(&step, *part), width));
         match next.into_iter().find(|next| next.bound < now.bound) {
             Some(next) => now = next,
             None if aim <= least => break,
@@ -60,28 +60,28 @@ pub(super) fn improve(problem: &Problem, prices: Prices) -> Prices {
 }
 
 /// The choice at these prices, with the changes of rows that lose at most this much.
-fn look(problem: &Problem, prices: Prices, width: f64) -> Look {
+fn at_prices(problem: &Problem, prices: Prices, width: f64) -> AtPrices {
     let values = prices.values(problem);
     let amounts = problem.limits.iter().map(|limit| limit.amount).chain(problem.k.map(|k| k as f64));
-    let mut look = Look { bound: 0.0, beyond: amounts.map(|amount| -amount).collect(), turns: Vec::new(), prices };
-    let worth = look.prices.limits.iter().copied().chain([look.prices.place]);
-    look.bound = look.beyond.iter().zip(worth).map(|(beyond, price)| -beyond * price).sum();
+    let mut found = AtPrices { bound: 0.0, beyond: amounts.map(|amount| -amount).collect(), turns: Vec::new(), prices };
+    let worth = found.prices.limits.iter().copied().chain([found.prices.place]);
+    found.bound = found.beyond.iter().zip(worth).map(|(beyond, price)| -beyond * price).sum();
     let mut wanted: Vec<usize> = Vec::new();
     for row in problem.rows() {
         let turn = choose(&values, row, problem.per_row(), &mut wanted);
         for &at in &wanted {
-            look.bound += values[at];
-            changes(problem, at, |limit, amount| look.beyond[limit] += amount);
+            found.bound += values[at];
+            changes(problem, at, |limit, amount| found.beyond[limit] += amount);
         }
         if turn.loss <= width {
-            look.turns.push(turn);
+            found.turns.push(turn);
         }
     }
-    look
+    found
 }
 
 /// Lists the best arms of a row and gives the cheapest change.
-fn choose(values: &[f64], row: Range<usize>, per_row: usize, wanted: &mut Vec<usize>) -> Turn {
+pub(super) fn choose(values: &[f64], row: Range<usize>, per_row: usize, wanted: &mut Vec<usize>) -> Turn {
     let value = |at: &usize| values[*at];
     wanted.clear();
     if per_row == 1 {
@@ -99,7 +99,7 @@ fn choose(values: &[f64], row: Range<usize>, per_row: usize, wanted: &mut Vec<us
     }
     wanted.extend(row.clone().filter(|at| value(at) > 0.0));
     let mut next = row.filter(|at| value(at) <= 0.0).max_by(|a, b| value(a).total_cmp(&value(b)));
-    wanted.sort_unstable_by(|a, b| value(b).total_cmp(&value(a)));
+    wanted.sort_by(|a, b| value(b).total_cmp(&value(a)));
     let full = wanted.len() >= per_row;
     next = wanted.get(per_row).copied().or(next);
     wanted.truncate(per_row);
@@ -124,7 +124,7 @@ fn changes(problem: &Problem, at: usize, mut change: impl FnMut(usize, f64)) {
     }
 }
 
-impl Look {
+impl AtPrices {
     /// The change of prices after which the limits would be used up, if the bound were as smooth as it looks.
     fn step(&self, problem: &Problem, width: f64) -> Vec<f64> {
         let size = self.beyond.len();

@@ -2,12 +2,12 @@
 //!
 //! For one budget the use falls as its price rises, so bisection finds the price. The price of a place among the k is
 //! the value beyond price of the first arm left out. Arms that are in, or out, over the whole bracket are not evaluated
-//! again. Several budgets are priced in turn, on a sample, and then improved together. Use is summed in whole units, so
+//! again. Several budgets are start in turn, on a sample, and then improved together. Use is summed in whole units, so
 //! the prices do not depend on the order of the arms.
 
 use super::newton::improve;
 use super::problem::{Arm, Cap, Problem, mix};
-use crate::Scores;
+use crate::oracle::{Limit, Price, Scores};
 
 /// What one unit of each limit costs.
 #[derive(Debug, Clone)]
@@ -19,6 +19,17 @@ pub(super) struct Prices {
 }
 
 impl Prices {
+    /// Everything is free.
+    pub(super) fn none(problem: &Problem) -> Self {
+        Self { limits: vec![0.0; problem.limits.len()], place: 0.0 }
+    }
+
+    /// The price of each limit, with its name.
+    pub(super) fn named(&self, problem: &Problem) -> Vec<Price> {
+        let limits = problem.limits.iter().zip(&self.limits).map(|(limit, &value)| Price { of: limit.of(), value });
+        limits.chain(problem.k.map(|_| Price { of: Limit::K, value: self.place })).collect()
+    }
+
     /// What each arm is worth beyond the price of what it uses.
     pub(super) fn values(&self, problem: &Problem) -> Vec<f64> {
         let units = self.units(problem);
@@ -32,14 +43,14 @@ impl Prices {
     }
 }
 
-/// How often several budgets are priced in turn.
+/// How often several budgets are start in turn.
 const TURNS: usize = 12;
 
-/// Several budgets over more arms than this are priced on a sample of rows first.
+/// Several budgets over more arms than this are start on a sample of rows first.
 const MANY: usize = 40_000;
 
 pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
-    let prices = Prices { limits: vec![0.0; problem.limits.len()], place: 0.0 };
+    let prices = Prices::none(problem);
     let step = (problem.arms.len() / MANY) as u64;
     if problem.limits.len() == 1 {
         return near_a_guess(problem).unwrap_or_else(|| in_turn(problem, prices, 1));
@@ -59,7 +70,7 @@ pub(super) fn find(problem: &Problem, scores: &Scores<'_>) -> Prices {
     improve(problem, in_turn(&sample, prices, TURNS))
 }
 
-/// More budgets than this are priced each by its own arms only.
+/// More budgets than this are start each by its own arms only.
 const TOGETHER: usize = 500;
 
 /// Prices each block's budget as if nothing else limited its arms, then the budget of all, then the places: one pass
@@ -73,7 +84,7 @@ fn apart(problem: &Problem, mut prices: Prices) -> Prices {
         let block = arms[0].pick.block;
         let Some(at) = problem.limits_of(block).find(|&at| problem.limits[at].block.is_some()) else { continue };
         let lines = arms.iter().map(|arm| Line::new(arm.score, arm.cost, per_cost, arm.pick.row)).collect();
-        prices.limits[at] = Scan::new(lines, None, usize::MAX, amount(at)).price(true, 0.0).0;
+        prices.limits[at] = Bracket::new(lines, None, usize::MAX, amount(at)).price(true, 0.0).0;
     }
     let units = prices.units(problem);
     let k = problem.k.unwrap_or(usize::MAX);
@@ -82,7 +93,7 @@ fn apart(problem: &Problem, mut prices: Prices) -> Prices {
     let uses = |arm: &Arm| if of_all.is_some() { arm.cost } else { 0.0 };
     let lines = problem.arms.iter().map(|arm| Line::new(worth(arm), uses(arm), per_cost, arm.pick.row));
     let lines = lines.filter(|line| line.worth > 0.0).collect();
-    let (price, place) = Scan::new(lines, problem.per_row, k, of_all.map_or(i64::MAX, amount)).price(true, 0.0);
+    let (price, place) = Bracket::new(lines, problem.per_row, k, of_all.map_or(i64::MAX, amount)).price(true, 0.0);
     of_all.into_iter().for_each(|at| prices.limits[at] = price);
     Prices { place, ..prices }
 }
@@ -102,7 +113,7 @@ fn near_a_guess(problem: &Problem) -> Option<Prices> {
     let step = problem.arms.len() / SAMPLE;
     let lines: Vec<Line> = problem.arms.iter().step_by(step).map(line).collect();
     let k = problem.k.map_or(usize::MAX, |k| k / step);
-    let (guess, _) = Scan::new(lines.clone(), None, k, (left / step as f64) as i64).price(true, 0.0);
+    let (guess, _) = Bracket::new(lines.clone(), None, k, (left / step as f64) as i64).price(true, 0.0);
     // The sample's error counts against what a place and the budget of an arm cost together.
     let cost = lines.iter().map(|line| line.uses).sum::<f64>() / lines.len() as f64;
     let place = bar(lines.iter().map(|line| line.at(guess)).collect(), k);
@@ -110,8 +121,8 @@ fn near_a_guess(problem: &Problem) -> Option<Prices> {
     let cut = 0.97 * bar(lines.iter().map(|line| line.at(low)).collect(), k);
     // Arms worth less than the cut at the low price are out at higher ones, if a place turns out to cost as much.
     let near = problem.arms.iter().filter(|arm| arm.score - low * arm.cost > cut).map(line).collect();
-    let mut scan = Scan::new(near, None, problem.k.unwrap_or(usize::MAX), left as i64);
-    let (price, place) = scan.price(false, guess);
+    let mut bracket = Bracket::new(near, None, problem.k.unwrap_or(usize::MAX), left as i64);
+    let (price, place) = bracket.price(false, guess);
     (price >= low && place >= cut).then(|| Prices { limits: vec![price], place })
 }
 
@@ -150,8 +161,8 @@ fn in_turn(problem: &Problem, mut prices: Prices, turns: usize) -> Prices {
             // A price only rises from here, so an arm below its price already stays out.
             let lines = problem.arms.iter().map(line).filter(|line| line.worth > 0.0).collect();
             let k = problem.k.unwrap_or(usize::MAX);
-            let mut scan = Scan::new(lines, problem.per_row, k, (limit.amount * per_cost) as i64);
-            (prices.limits[at], prices.place) = scan.price(several, near);
+            let mut bracket = Bracket::new(lines, problem.per_row, k, (limit.amount * per_cost) as i64);
+            (prices.limits[at], prices.place) = bracket.price(several, near);
         }
         if before.iter().zip(&prices.limits).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs()) {
             break;
@@ -190,7 +201,7 @@ struct Point {
 }
 
 /// The arms that are still open in a bracket of prices.
-struct Scan {
+struct Bracket {
     lines: Vec<Line>,
     per_row: Option<usize>,
     k: usize,
@@ -198,7 +209,7 @@ struct Scan {
     wanted: Vec<(f64, i64)>,
 }
 
-impl Scan {
+impl Bracket {
     fn new(lines: Vec<Line>, per_row: Option<usize>, k: usize, left: i64) -> Self {
         Self { lines, per_row, k, left, wanted: Vec::new() }
     }
@@ -299,37 +310,38 @@ impl Scan {
             self.take_in_rows(low, high);
             return;
         }
-        let (k, left) = (&mut self.k, &mut self.left);
-        self.lines.retain(|line| {
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.retain(|line| {
             let is_in = line.at(high.price) > low.place;
             if is_in {
-                *left -= line.units;
-                *k = if *k == usize::MAX { *k } else { k.saturating_sub(1) };
+                self.take_in(line);
             }
             !is_in && !out(line)
         });
+        self.lines = lines;
     }
-}
 
-impl Scan {
+    fn take_in(&mut self, line: &Line) {
+        self.left -= line.units;
+        self.k = if self.k == usize::MAX { self.k } else { self.k.saturating_sub(1) };
+    }
+
     /// Removes the rows that want the same arm at both ends of the bracket. They want it in between too, since values
     /// are linear in the price.
     fn take_in_rows(&mut self, low: Point, high: Point) {
         if self.per_row != Some(1) {
             return;
         }
-        let mut open = Vec::with_capacity(self.lines.len());
-        for row in self.lines.chunk_by(|a, b| a.row == b.row) {
+        let lines = std::mem::take(&mut self.lines);
+        let mut open = Vec::with_capacity(lines.len());
+        for row in lines.chunk_by(|a, b| a.row == b.row) {
             let best = |price: f64| {
                 let worth = |line: &Line| (line.at(price), line.units);
                 row.iter().enumerate().min_by(|a, b| better(&worth(a.1), &worth(b.1))).map(|best| best.0)
             };
             let wanted = best(low.price).filter(|&at| best(high.price) == Some(at));
             match wanted.map(|at| &row[at]).filter(|line| line.at(high.price) > low.place.max(f64::MIN_POSITIVE)) {
-                Some(line) => {
-                    self.left -= line.units;
-                    self.k = if self.k == usize::MAX { self.k } else { self.k.saturating_sub(1) };
-                }
+                Some(line) => self.take_in(line),
                 None => open.extend_from_slice(row),
             }
         }

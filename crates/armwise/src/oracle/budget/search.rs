@@ -14,20 +14,17 @@ pub(super) struct Slack {
     pub(super) left: Vec<i128>,
     /// Worth of a unit of each limit.
     pub(super) price: Vec<f64>,
-    /// Places left among the k, and the worth of one.
-    pub(super) places: Option<(i64, f64)>,
+    /// Places left among the k; more than there are arms if there is no limit.
+    pub(super) places: i64,
+    /// Worth of a place, if they are limited.
+    pub(super) place: Option<f64>,
 }
 
 impl Slack {
     /// What is lost by leaving this much of the limits and places unused.
     pub(super) fn unused(&self, left: &[i128], places: i64) -> f64 {
         let units: f64 = left.iter().zip(&self.price).map(|(&left, price)| left as f64 * price).sum();
-        units + self.places.map_or(0.0, |(_, price)| places as f64 * price)
-    }
-
-    /// The places left; more than there are arms if there is no limit.
-    pub(super) fn places_left(&self) -> i64 {
-        self.places.map_or(i64::MAX / 4, |(places, _)| places)
+        units + self.place.map_or(0.0, |price| places as f64 * price)
     }
 }
 
@@ -171,20 +168,10 @@ impl<'a> Dominance<'a> {
 
     /// Records a state if it can be made to fit and is the best so far.
     fn offer(&mut self, state: &State, rounding: f64) {
-        let (left, places) = (self.left - state.used, self.slack.places_left() - state.count);
-        if self.lines.is_empty() && (left < 0 || places < 0) {
-            return;
-        }
+        let (left, places) = (self.left - state.used, self.slack.places - state.count);
         let Some((times, unused)) = self.lines.finish(left, places, self.slack) else { return };
         let short = state.loss + unused;
-        let mut worth = state.worth();
-        if !self.lines.is_empty() {
-            let step = self.lines.step(times);
-            worth.0 += step.score;
-            let (used, keys) = &mut worth.1.0;
-            *used += step.used;
-            *keys = [keys[0] + step.keys[0], keys[1] + step.keys[1]];
-        }
+        let worth = self.lines.added_to(state.worth(), times);
         if self.best.as_ref().is_none_or(|best| worth > best.0) {
             self.best = Some((worth, short, state.trail, times));
         }
@@ -207,7 +194,7 @@ impl<'a> Dominance<'a> {
         if left + most(reach.frees, reach.frees_once) < -rounding {
             return false;
         }
-        if self.slack.places.is_some_and(|(places, _)| state.count - reach.drops > places) {
+        if state.count - reach.drops > self.slack.places {
             return false;
         }
         (left - most(reach.takes, reach.takes_once) - rounding) * self.slack.price[0] <= spare
@@ -219,7 +206,7 @@ impl<'a> Dominance<'a> {
         states.sort_by(|a, b| {
             a.used.cmp(&b.used).then(b.score.cmp(&a.score)).then(a.keys.cmp(&b.keys)).then(a.count.cmp(&b.count))
         });
-        if self.slack.places.is_none() {
+        if self.slack.place.is_none() {
             let mut best = i128::MIN;
             states.retain(|state| {
                 state.score > best && {

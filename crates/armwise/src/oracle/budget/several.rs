@@ -57,7 +57,7 @@ impl<'a> DepthFirst<'a> {
     }
 
     fn offer(&mut self, state: &State) {
-        let places = self.slack.places_left() - state.count;
+        let places = self.slack.places - state.count;
         if places < 0 || self.left.iter().any(|&left| left < 0) {
             return;
         }
@@ -128,7 +128,7 @@ impl<'a> Local<'a> {
         for (item, flips) in items.iter().enumerate().map(|(at, item)| (at, &item.flips)) {
             for (flip, it) in flips.iter().enumerate() {
                 let uses = it.uses.iter().map(|&(limit, uses)| (limit, -(uses as f64)));
-                let places = slack.places.filter(|_| it.count != 0).map(|_| (limits, -(it.count as f64)));
+                let places = slack.place.filter(|_| it.count != 0).map(|_| (limits, -(it.count as f64)));
                 moves.push(Move { item, flip, loss: it.loss, changes: uses.chain(places).collect() });
             }
         }
@@ -140,15 +140,15 @@ impl<'a> Local<'a> {
         }
         let mut left: Vec<f64> = slack.left.iter().map(|&left| left as f64).collect();
         let mut price = slack.price.clone();
-        if let Some((places, worth)) = slack.places {
-            left.push(places as f64);
+        if let Some(worth) = slack.place {
+            left.push(slack.places as f64);
             price.push(worth);
         }
         // As if an arm's whole use were wasted, plus an amount that grows with the excess; limits without a price get a
         // penalty too.
         let dearest = price[..limits].iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         let mut slope: Vec<f64> = price.iter().map(|price| 10.0 * price.max(0.1 * dearest)).collect();
-        if let Some((_, worth)) = slack.places {
+        if let Some(worth) = slack.place {
             slope[limits] = 10.0 * (worth + moves.last().map_or(1.0, |last| last.loss));
         }
         let mut penalty: Vec<(f64, f64)> = slope.into_iter().map(|slope| (0.0, slope)).collect();
@@ -269,7 +269,7 @@ impl<'a> Local<'a> {
             state = state.with(it, flip);
             flips.push((item, flip));
         }
-        let places = self.slack.places_left() - state.count;
+        let places = self.slack.places - state.count;
         if places < 0 || left.iter().any(|&left| left < 0) {
             return None;
         }

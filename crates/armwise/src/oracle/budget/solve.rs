@@ -4,14 +4,14 @@
 //! rounds end at a small gap, where only a handful of arms is undecided; an answer is optimal as soon as its distance
 //! to the bound is at most the gap that was searched.
 
-use super::base::Base;
-use super::items::{COPIES, Grids, Item, View};
+use super::items::{COPIES, Item};
 use super::lines::Lines;
-use super::prices;
-use super::problem::{Cap, Problem};
-use super::search::{Dominance, Found, Outcome, Slack};
+use super::prices::{self, Prices};
+use super::problem::Problem;
+use super::search::{Dominance, Found, Outcome};
 use super::several::{DepthFirst, local};
-use crate::oracle::{Limit, Pick, Price, Quality, Scores, Selection};
+use super::start::{Start, left};
+use crate::oracle::{Pick, Price, Quality, Scores, Selection};
 
 /// How often the gap doubles before it reaches the greedy answer's distance to the bound.
 const STEPS: i32 = 12;
@@ -66,33 +66,33 @@ fn block_by_block(problem: &Problem, scores: &Scores<'_>) -> Answer {
 }
 
 fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
-    let grids = Grids { score: problem.score_grid(), cost: problem.cost_grid() };
-    if let Some(answer) = without_budgets(problem, &grids, scores) {
+    if let Some(answer) = without_budgets(problem, scores) {
         return answer;
     }
     let prices = prices::find(problem, scores);
-    let values = prices.values(problem);
-    let mut base = Base::new(problem, &prices, &values, &grids, scores);
-    let (greedy, greedy_short) = base.greedy(problem, &values, &grids, scores);
-    let found = Hunt::new(problem, &values, &base, &grids, scores).run(greedy_short);
+    let mut start = Start::new(problem, &prices, scores);
+    let (greedy, greedy_short) = start.greedy();
+    let found = start.run(greedy_short);
     let chosen = match &found.flips {
         Some((found, items, lines)) => {
             for &(item, flip) in &found.flips {
                 let flip = &items[item].flips[flip];
-                flip.out.iter().for_each(|&at| base.chosen[at] = false);
-                flip.enter.iter().for_each(|&at| base.chosen[at] = true);
+                flip.out.iter().for_each(|&at| start.chosen[at] = false);
+                flip.enter.iter().for_each(|&at| start.chosen[at] = true);
             }
-            lines.apply(found.times, &mut base.chosen);
-            base.arms()
+            lines.apply(found.times, &mut start.chosen);
+            start.arms()
         }
         None => greedy,
     };
-    let mut named: Vec<Price> =
-        problem.limits.iter().zip(&prices.limits).map(|(limit, &value)| Price { of: limit.of(), value }).collect();
-    if problem.k.is_some() {
-        named.push(Price { of: Limit::K, value: prices.place });
+    Answer::new(problem, chosen, found.short, &prices)
+}
+
+impl Answer {
+    fn new(problem: &Problem, chosen: Vec<usize>, short: f64, prices: &Prices) -> Self {
+        let arms = chosen.into_iter().map(|at| problem.arms[at].pick).collect();
+        Self { arms, short, prices: prices.named(problem) }
     }
-    Answer { arms: chosen.into_iter().map(|at| problem.arms[at].pick).collect(), short: found.short, prices: named }
 }
 
 /// What the search found.
@@ -103,30 +103,18 @@ struct Catch {
     flips: Option<(Found, Vec<Item>, Lines)>,
 }
 
-/// The search from a base.
-struct Hunt<'a> {
-    view: View<'a>,
-    base: &'a Base,
-}
-
-impl<'a> Hunt<'a> {
-    fn new(problem: &'a Problem, values: &'a [f64], base: &'a Base, grids: &'a Grids, scores: &'a Scores<'a>) -> Self {
-        let view = View { problem, values, chosen: &base.chosen, grids, scores, rounding: base.rounding };
-        Self { view, base }
-    }
-
+impl Start<'_> {
     /// Looks for a super arm better than one that is `greedy` below the bound.
     fn run(&self, greedy: f64) -> Catch {
-        let several = self.base.slack.left.len() > 1;
+        let several = self.slack.left.len() > 1;
         let mut best = Catch { short: f64::INFINITY, flips: None };
-        if several || self.view.values.len() <= FEW_ARMS {
+        if several || self.values.len() <= FEW_ARMS {
             best = self.search(greedy, greedy, (Lines::default(), Vec::new()), COPIES);
         }
         if !several && best.short > 0.0 {
-            let (base, gap) = (self.base, greedy + 2.0 * self.base.rounding);
-            let (lines, rows) = Lines::find(&self.view, &base.slack, gap);
-            let start = lines.finish(base.slack.left[0], base.slack.places_left(), &base.slack);
-            let open = start.filter(|_| !lines.is_empty()).map_or(greedy, |(_, short)| greedy.min(short + base.loss));
+            let (lines, rows) = Lines::find(self, greedy + 2.0 * self.rounding);
+            let start = lines.start(&self.slack).filter(|_| !lines.is_empty());
+            let open = start.map_or(greedy, |(_, short)| greedy.min(short + self.loss));
             let found = self.search(greedy, open, (lines, rows), FREE_COPIES);
             best = if found.short < best.short { found } else { best };
         }
@@ -135,48 +123,41 @@ impl<'a> Hunt<'a> {
 
     /// The search up to the gap `open`, where the flips of some rows are made along lines.
     fn search(&self, greedy: f64, open: f64, (lines, in_lines): (Lines, Vec<usize>), free_copies: usize) -> Catch {
-        let (base, rounding) = (self.base, self.base.rounding);
-        let mut rows = self.view.near(open + 2.0 * rounding);
+        let rounding = self.rounding;
+        let mut rows = self.near(open + 2.0 * rounding);
         if !in_lines.is_empty() {
             rows.retain(|row| in_lines.binary_search(&row.1.start).is_err());
         }
-        let (items, within) = self.view.items(rows, open + 2.0 * rounding, free_copies);
-        let within = within.min(lines.complete_to(&base.slack));
-        let search = Search { items: &items, lines: &lines, slack: &base.slack, rounding };
-        let (found, searched) = search.deepen(open, within);
-        let found = found.filter(|found| searched.is_none() || found.short + base.loss < greedy);
+        let (items, within) = self.items(rows, open + 2.0 * rounding, free_copies);
+        let within = within.min(lines.complete_to(&self.slack));
+        let (found, searched) = self.deepen(&items, &lines, open, within);
+        let found = found.filter(|found| searched.is_none() || found.short + self.loss < greedy);
         let short = match (&found, searched) {
             (_, None) => 0.0,
-            (Some(found), Some(searched)) => (found.short + base.loss - searched + rounding).max(rounding),
+            (Some(found), Some(searched)) => (found.short + self.loss - searched + rounding).max(rounding),
             (None, Some(searched)) => (greedy - searched + rounding).max(rounding),
         };
         Catch { short, flips: found.map(|found| (found, items, lines)) }
     }
-}
 
-/// What is searched.
-struct Search<'a> {
-    items: &'a [Item],
-    lines: &'a Lines,
-    slack: &'a Slack,
-    rounding: f64,
-}
-
-impl Search<'_> {
     /// Searches with a growing gap, up to `open`; flips up to the loss `within` are complete. Returns the best super
     /// arm found and, unless it is optimal, the gap within which no better one exists.
-    fn deepen(&self, open: f64, within: f64) -> (Option<Found>, Option<f64>) {
+    fn deepen(&self, items: &[Item], lines: &Lines, mut open: f64, within: f64) -> (Option<Found>, Option<f64>) {
         let mut best: Option<Found> = None;
-        let mut open = open;
-        if self.slack.left.len() > 1 && self.items.len() > SMALL {
-            best = local(self.items, self.slack);
+        if self.slack.left.len() > 1 && items.len() > SMALL {
+            best = local(items, &self.slack);
             open = best.as_ref().map_or(open, |best| best.short.min(open));
         }
         let last = open + 2.0 * self.rounding;
         let mut searched = 0.0;
         for step in (0..=STEPS).rev() {
             let gap = (last * 0.5_f64.powi(step)).max(2.0 * self.rounding).min(last);
-            let Outcome { found, done } = self.search(gap);
+            // The best super arm whose flips lose at most the gap together.
+            let items = &items[..items.partition_point(|item| item.loss() <= gap)];
+            let Outcome { found, done } = match self.slack.left.len() {
+                1 => Dominance::new(items, lines, &self.slack, gap).run(self.rounding),
+                _ => DepthFirst::new(items, &self.slack, gap).run(),
+            };
             let proven = done && gap <= within;
             if let Some(found) = found {
                 let optimal = found.short <= gap - self.rounding;
@@ -196,19 +177,10 @@ impl Search<'_> {
         }
         (best, Some(searched))
     }
-
-    /// The best super arm whose flips lose at most `gap` together.
-    fn search(&self, gap: f64) -> Outcome {
-        let items = &self.items[..self.items.partition_point(|item| item.loss() <= gap)];
-        match self.slack.left.len() {
-            1 => Dominance::new(items, self.lines, self.slack, gap).run(self.rounding),
-            _ => DepthFirst::new(items, self.slack, gap).run(),
-        }
-    }
 }
 
 /// The best super arm if its costs happen to fit: a greedy choice, exact for rows and k.
-fn without_budgets(problem: &Problem, grids: &Grids, scores: &Scores<'_>) -> Option<Answer> {
+fn without_budgets(problem: &Problem, scores: &Scores<'_>) -> Option<Answer> {
     let by_order = |&a: &usize, &b: &usize| problem.order(&problem.arms[a], &problem.arms[b], scores);
     let mut chosen: Vec<usize> = Vec::new();
     if problem.per_row.is_none() {
@@ -223,25 +195,14 @@ fn without_budgets(problem: &Problem, grids: &Grids, scores: &Scores<'_>) -> Opt
             }
         }
     }
-    let mut place = 0.0;
+    let mut prices = Prices::none(problem);
     if let Some(k) = problem.k.filter(|&k| k < chosen.len()) {
         let next = *chosen.select_nth_unstable_by(k, by_order).1;
-        place = problem.arms[next].score;
+        prices.place = problem.arms[next].score;
         chosen.truncate(k);
     }
-    let mut left: Vec<i128> = problem.limits.iter().map(|limit| grids.cost.units(limit.amount)).collect();
-    for arm in chosen.iter().map(|&at| &problem.arms[at]) {
-        problem.limits_of(arm.pick.block).for_each(|at| left[at] -= grids.cost.units(arm.cost));
-    }
-    if left.iter().any(|&left| left < 0) {
-        return None;
-    }
-    let free = |limit: &Cap| Price { of: limit.of(), value: 0.0 };
-    let mut prices: Vec<Price> = problem.limits.iter().map(free).collect();
-    if problem.k.is_some() {
-        prices.push(Price { of: Limit::K, value: place });
-    }
-    Some(Answer { arms: chosen.into_iter().map(|at| problem.arms[at].pick).collect(), short: 0.0, prices })
+    let fits = left(problem, problem.cost_grid(), chosen.iter().copied()).iter().all(|&left| left >= 0);
+    fits.then(|| Answer::new(problem, chosen, 0.0, &prices))
 }
 
 /// Arms that include the k best: all, or those above a bar from a regular sample.

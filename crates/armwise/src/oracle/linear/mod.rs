@@ -12,7 +12,7 @@ use super::{Oracle, Pick, Scores, Selection};
 use crate::oracle::columns::{Values, each_eligible};
 use crate::{Error, Infeasible, error::positive};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 /// Linear rows that a super arm must satisfy.
@@ -131,11 +131,8 @@ impl LinearRow {
                 *coefficient = value + self.every;
             }
         }
-        let place_of: std::collections::HashMap<Pick, usize> = if self.terms.is_empty() {
-            std::collections::HashMap::new()
-        } else {
-            arms.iter().copied().zip(0..).collect()
-        };
+        let named = if self.terms.is_empty() { &[] } else { arms };
+        let place_of: HashMap<Pick, usize> = named.iter().copied().zip(0..).collect();
         let places = Places::of(self.terms.iter().map(|term| &term.arm), scores);
         for term in &self.terms {
             if let Some(place) = places.find(&term.arm)?.and_then(|arm| place_of.get(&arm)) {
@@ -162,11 +159,10 @@ impl LinearRow {
         written.sort_by_key(|row| row.terms[0].0);
         if self.asks_of_every_row() {
             // The row with the smallest id of those without a term, which all miss the limits alike.
-            let mut without: BTreeSet<usize> = (0..scores.len()).collect();
-            by_row.iter().for_each(|(row, ..)| {
-                without.remove(row);
-            });
-            if let Some(id) = without.into_iter().map(|row| scores.keys().id(row)).min() {
+            let mut has_term = vec![false; scores.len()];
+            by_row.iter().for_each(|&(row, ..)| has_term[row] = true);
+            let without = (0..scores.len()).filter(|&row| !has_term[row]);
+            if let Some(id) = without.map(|row| scores.keys().id(row)).min() {
                 written.push(Written { name: format!("{name}, id {id}"), lo, hi, terms: Vec::new() });
             }
         }

@@ -4,8 +4,8 @@
 //! against the rows before it is returned. Its time limit is the only clock in the library.
 
 use super::{Linear, Written};
+use crate::error::{Error, check};
 use crate::oracle::{Infeasible, Pick, Quality, Scores, Selection};
-use crate::{Error, error::check};
 use good_lp::solvers::{ResolutionError, Solution, SolutionStatus, SolverModel, WithTimeLimit};
 use good_lp::{Expression, ProblemVariables, Variable, variable};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,9 +5,8 @@
 
 use super::sort::Sorter;
 use super::{Limits, Quotas};
-use crate::oracle::columns::each_eligible;
+use crate::oracle::{columns::each_eligible, top_k::Best};
 use crate::{Error, Pick, Scores};
-use std::cmp::Ordering;
 
 /// A group, or the total.
 pub(super) struct Node {
@@ -31,34 +30,29 @@ impl Forest {
         let mut sorter = Sorter::new(quotas, scores)?;
         let mut best: Vec<Best> = Vec::new();
         let mut sizes: Vec<usize> = Vec::new();
-        each_eligible(scores, |arm, score| {
+        each_eligible(scores, |arm, _| {
             let class = sorter.class(quotas, arm)?;
             while best.len() <= class {
-                let limits = sorter.classes[best.len()].iter().map(|&group| &sorter.groups[group]).chain([&total]);
-                best.push(Best::under(limits));
+                let limits = sorter.classes()[best.len()].iter().map(|&group| &sorter.groups[group]).chain([&total]);
+                best.push(best_under(limits));
                 sizes.push(0);
             }
             sizes[class] += 1;
-            best[class].offer(arm, score, scores);
+            best[class].offer(scores.place(arm), scores);
             Ok(())
         })?;
         // A class may be known from a prefix of the columns only if an arm was in it, so these lengths agree.
-        let classes = &sorter.classes[..best.len()];
+        let classes = &sorter.classes()[..best.len()];
         let (order, parents, eligible) = nest(&sorter.groups, classes, &sizes, scores.len())?;
         let count = order.len();
         let mut place_of = vec![0; count];
-        for (place, &group) in order.iter().enumerate() {
-            place_of[group] = place;
-        }
-        let mut limits: Vec<Option<Limits>> = sorter.groups.into_iter().map(Some).collect();
-        let mut nodes: Vec<Node> = order
-            .iter()
-            .map(|&group| Node {
-                limits: limits[group].take().expect("each group stands once in the order"),
-                parent: parents[group].map_or(count, |parent| place_of[parent]),
-                eligible: eligible[group],
-            })
-            .collect();
+        order.iter().enumerate().for_each(|(place, &group)| place_of[group] = place);
+        let node = |&group: &usize| Node {
+            limits: sorter.groups[group].clone(),
+            parent: parents[group].map_or(count, |parent| place_of[parent]),
+            eligible: eligible[group],
+        };
+        let mut nodes: Vec<Node> = order.iter().map(node).collect();
         nodes.push(Node { limits: total, parent: count, eligible: sizes.iter().sum() });
         let innermost = |groups: &[usize]| groups.iter().map(|&group| place_of[group]).min().unwrap_or(count);
         let classes = classes.iter().zip(best).map(|(groups, best)| (innermost(groups), best.sorted(scores))).collect();
@@ -124,45 +118,14 @@ fn crossing(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: us
     }
 }
 
-/// The best arms of a class that can be chosen, and one more for the price of a limit.
-struct Best {
-    keep: usize,
-    /// Arms that score at or below this are not kept.
-    floor: f64,
-    arms: Vec<Pick>,
-    worst: Option<Pick>,
-}
-
-impl Best {
-    fn under<'a>(limits: impl Iterator<Item = &'a Limits>) -> Self {
-        let (mut most, mut demanded, mut floor) = (usize::MAX, 0, 0.0);
-        for limits in limits {
-            most = most.min(limits.max);
-            demanded = demanded.max(limits.min);
-            if limits.min > 0 {
-                floor = f64::NEG_INFINITY;
-            }
-        }
-        // Keep enough arms to meet a minimum even above an outer maximum, so that the error names the maximum.
-        Self { keep: most.max(demanded).saturating_add(1), floor, arms: Vec::new(), worst: None }
+/// Room for the best arms of a class that can be chosen under these limits, and one more for the price of a limit.
+fn best_under<'a>(limits: impl Iterator<Item = &'a Limits>) -> Best {
+    let (mut most, mut demanded) = (usize::MAX, 0);
+    for limits in limits {
+        most = most.min(limits.max);
+        demanded = demanded.max(limits.min);
     }
-
-    fn offer(&mut self, arm: Pick, score: f64, scores: &Scores<'_>) {
-        let beaten = |worst: Pick| score < scores.get(worst) || scores.rank(arm, worst) == Ordering::Greater;
-        if score <= self.floor || self.worst.is_some_and(beaten) {
-            return;
-        }
-        self.arms.push(arm);
-        if self.arms.len() >= self.keep.saturating_mul(2) {
-            self.arms.select_nth_unstable_by(self.keep - 1, |&a, &b| scores.rank(a, b));
-            self.arms.truncate(self.keep);
-            self.worst = self.arms.last().copied();
-        }
-    }
-
-    fn sorted(mut self, scores: &Scores<'_>) -> Vec<Pick> {
-        self.arms.sort_unstable_by(|&a, &b| scores.rank(a, b));
-        self.arms.truncate(self.keep);
-        self.arms
-    }
+    // Enough arms to meet a minimum even above an outer maximum, so that the error names the maximum. Scores of zero or
+    // less count only where there is a minimum.
+    Best::new(most.max(demanded).saturating_add(1), if demanded > 0 { f64::MIN } else { f64::from_bits(1) })
 }

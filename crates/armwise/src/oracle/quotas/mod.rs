@@ -8,7 +8,7 @@ mod forest;
 mod greedy;
 mod sort;
 
-use super::{Limit, Missing, OnInfeasible, Oracle, Price, Scores, Selection};
+use super::{Limit, Missing, OnInfeasible, Oracle, Price, Scores, Selection, rows_of};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -168,12 +168,13 @@ impl Oracle for Quotas {
         let forest = forest::Forest::build(self, scores)?;
         let outcome = greedy::solve(&forest, scores, self.on_infeasible)?;
         let mut selection = Selection::optimal(outcome.chosen, scores);
-        let short = outcome.counts.iter().zip(&forest.nodes).filter(|&(&chosen, node)| chosen < node.limits.min);
-        let mut short: Vec<(usize, &forest::Node)> = short.map(|(&chosen, node)| (chosen, node)).collect();
-        short.sort_by(|a, b| a.1.limits.by_order(&b.1.limits));
-        let missing = |(chosen, node): (usize, &forest::Node)| Missing {
-            of: node.limits.least().to_owned(),
-            needed: node.limits.min,
+        let limits = forest.nodes.iter().map(|node| &node.limits);
+        let short = outcome.counts.iter().zip(limits).filter(|(chosen, limits)| **chosen < limits.min);
+        let mut short: Vec<(&usize, &Limits)> = short.collect();
+        short.sort_by(|a, b| a.1.by_order(b.1));
+        let missing = |(&chosen, limits): (&usize, &Limits)| Missing {
+            of: limits.least().to_owned(),
+            needed: limits.min,
             chosen,
         };
         selection.missing = short.into_iter().map(missing).collect();
@@ -191,9 +192,6 @@ impl Oracle for Quotas {
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         let forest = forest::Forest::build(self, part)?;
         let outcome = greedy::solve(&forest, part, OnInfeasible::Fill)?;
-        let mut rows: Vec<usize> = outcome.chosen.iter().chain(&outcome.dropped).map(|arm| arm.row).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Ok(rows)
+        Ok(rows_of(outcome.chosen.iter().chain(&outcome.dropped)))
     }
 }

@@ -13,11 +13,9 @@ pub(super) struct Sorter<'a> {
     columns: Vec<Reader<'a>>,
     /// The class of a (class by the columns before, kind in this column), for each column.
     combined: Vec<HashMap<(usize, usize), usize>>,
-    /// The groups of each class, ascending.
-    pub(super) classes: Vec<Vec<usize>>,
     /// The limits of each group: first those that list values, then those found in the data.
     pub(super) groups: Vec<Limits>,
-    /// For each prefix of the columns, the groups of each class that these columns make.
+    /// For each prefix of the columns, from none to all, the groups (ascending) of each class that these columns make.
     prefixes: Vec<Vec<Vec<usize>>>,
 }
 
@@ -66,9 +64,14 @@ impl<'a> Sorter<'a> {
             groups.push(group.limits(place, values)?);
         }
         let combined = columns.iter().map(|_| HashMap::new()).collect();
-        let prefixes = columns.iter().map(|_| Vec::new()).collect();
-        let classes = if columns.is_empty() { vec![Vec::new()] } else { Vec::new() };
-        Ok(Self { columns, combined, classes, groups, prefixes })
+        let mut prefixes = vec![Vec::new(); columns.len() + 1];
+        prefixes[0].push(Vec::new());
+        Ok(Self { columns, combined, groups, prefixes })
+    }
+
+    /// The groups of each class, ascending.
+    pub(super) fn classes(&self) -> &[Vec<usize>] {
+        &self.prefixes[self.columns.len()]
     }
 
     /// The class of an arm.
@@ -76,20 +79,14 @@ impl<'a> Sorter<'a> {
         let mut class = 0;
         for (at, column) in self.columns.iter_mut().enumerate() {
             let kind = column.kind(quotas, arm, &mut self.groups)?;
-            let next = self.prefixes[at].len();
+            let next = self.prefixes[at + 1].len();
             let found = *self.combined[at].entry((class, kind)).or_insert(next);
             if found == next {
-                let before = if at == 0 { &[][..] } else { &self.prefixes[at - 1][class] };
-                let mut groups = [before, &column.kinds[kind]].concat();
+                let mut groups = [&self.prefixes[at][class][..], &column.kinds[kind]].concat();
                 groups.sort_unstable();
-                self.prefixes[at].push(groups);
+                self.prefixes[at + 1].push(groups);
             }
             class = found;
-        }
-        if let Some(last) = self.prefixes.last()
-            && class == self.classes.len()
-        {
-            self.classes.push(last[class].clone());
         }
         Ok(class)
     }

@@ -10,18 +10,14 @@ mod visit;
 
 pub(super) use remembered::{Memory, Part};
 
-use super::{
-    best::{best, best_and_remember},
-    is_few,
-};
-use crate::{
-    Arms, Error,
-    input::OwnedArms,
-    kernel::Kernel,
-    model::check_features,
-    policy::Times,
-    score::{Scorer, rows_per_task},
-};
+use super::best::{best, best_and_remember};
+use super::is_few;
+use crate::input::OwnedArms;
+use crate::kernel::Kernel;
+use crate::model::check_features;
+use crate::policy::Times;
+use crate::score::{Scorer, rows_per_task};
+use crate::{Arms, Error};
 use coarse::Coarse;
 use remembered::Remembered;
 use std::sync::{Mutex, PoisonError};

@@ -6,12 +6,9 @@
 //! error of Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The
 //! largest such c is found by bisection: above 1 if V grew in every direction, below 1 after forgetting.
 
-use crate::{
-    Posterior,
-    kernel::triangle,
-    model::cholesky,
-    model::{UNIT, Widths},
-};
+use crate::Posterior;
+use crate::kernel::triangle;
+use crate::model::{UNIT, Widths, cholesky};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is remembered about the arms of a part, as many as a task has; arms past the last have zeros.

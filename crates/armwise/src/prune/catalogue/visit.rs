@@ -3,33 +3,20 @@
 //! Means are cheap (d operations per arm), so when the direction changes they are all computed again, from features in
 //! 16 bits. Widths are expensive, and only those of visited arms are computed again.
 
-use super::{
-    Catalogue,
-    coarse::OFF,
-    remembered::{Part, Remembered},
-};
-use crate::{
-    Arms, Features,
-    kernel::Products,
-    prune::{
-        best::{Candidate, Candidates},
-        bound::{Bound, Earlier, Fill, Formula, Uppers, rounded_up},
-    },
-    score::{Scorer, rows_per_task},
-    tasks::{self, share_parts},
-};
+use super::Catalogue;
+use super::coarse::OFF;
+use super::remembered::{Part, Remembered};
+use crate::kernel::Products;
+use crate::prune::best::{Candidate, Candidates};
+use crate::prune::bound::{Bound, Formula, Uppers, fill, rounded_up};
+use crate::score::{Scorer, rows_per_task};
+use crate::tasks::{self, share_parts};
+use crate::{Arms, Features};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
 /// saves in later rounds.
 const MOST: usize = 16;
-
-/// The buffers of a task.
-#[derive(Default)]
-struct Room {
-    ids: Vec<u64>,
-    coefficients: Vec<f64>,
-}
 
 /// An arm with both ends set to its upper end, so that [`Candidates`] keeps the best by upper end.
 fn by_upper(place: usize, upper: f64) -> Candidate {
@@ -106,8 +93,7 @@ impl Catalogue {
         let rows_per_task = rows_per_task(self.kernel);
         let bad = AtomicBool::new(false);
         let memory = &remembered.memory;
-        let task = |room: &mut Room, task: usize, out: &mut [f32]| {
-            let Room { ids, coefficients } = room;
+        let task = |(ids, coefficients): &mut (Vec<u64>, Vec<f64>), task: usize, out: &mut [f32]| {
             let rows = task * rows_per_task..task * rows_per_task + out.len();
             let part = arms.slice(rows.clone());
             let mut memory = memory.part(task);
@@ -118,10 +104,9 @@ impl Catalogue {
                 dots.resize(rows.len(), 0.0);
                 self.coarse.dots(rows.start, direction, dots);
             }
-            let norms = &self.norms[rows];
             block.coefficients_of(&part, ids, coefficients);
-            let (widths, ends) = (Earlier(widths, stretch), Uppers(&mut *out));
-            if !pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
+            let range = |of: Formula, width: f64, norm: f64| of.by_earlier(width * stretch, norm);
+            if !fill(formula, range, [dots, &self.norms[rows], widths], coefficients, Uppers(&mut *out)) {
                 bad.store(true, Relaxed);
             }
             if arms.eligible_per_row() > 0 {
@@ -130,7 +115,7 @@ impl Catalogue {
             }
         };
         remembered.uppers.resize(arms.len(), 0.0);
-        share_parts(remembered.uppers.chunks_mut(rows_per_task), Room::default, task);
+        share_parts(remembered.uppers.chunks_mut(rows_per_task), Default::default, task);
         (!bad.load(Relaxed)).then_some(())
     }
 
