@@ -135,7 +135,8 @@ fn bombs_are_refused_before_the_memory_is_gone() {
     // A model of 3,000 x 3,000 numbers for each of ten promotions.
     let vector = vec!["0.5"; 3000].join(" ");
     folder.write("wide.csv", format!("customer,x\na,{vector}\nb,{vector}\n"));
-    let promotions: String = (0..10).map(|i| format!("[[promotion]]\nname = \"p{i}\"\nquota = 0\n")).collect();
+    let mut promotions = String::new();
+    (0..10).for_each(|i| write!(promotions, "[[promotion]]\nname = \"p{i}\"\nquota = 0\n").unwrap());
     let features = "[[features.column]]\nname = \"x\"\nkind = \"vector\"\n";
     folder.write("wide.toml", format!("customer = \"customer\"\n{promotions}{features}"));
     let said = with_little_memory(&folder, 2, &["init", "c.armwise", "--from", "wide.csv", "--config", "wide.toml"]);
