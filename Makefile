@@ -86,6 +86,7 @@ python: python/requirements-test.txt build
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
 	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
+	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/bench/tables.py --quick
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/docs/tools/pages.py
 

@@ -21,7 +21,7 @@ FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 class Arms(NamedTuple):
     """What the native half takes, and what the numbers of columns of strings mean."""
 
-    x: NDArray[Any]
+    x: NDArray[Any] | _armwise.Rows
     ids: NDArray[np.uint64] | _armwise.Names | None = None
     eligible: NDArray[np.bool_] | None = None
     columns: list[tuple[str, NDArray[np.float64]]] = []  # noqa: RUF012
@@ -102,7 +102,7 @@ def arms(
     taken = {name for name in (ids, eligible) if isinstance(name, str)} | set(wanted)
     chosen = [features] if isinstance(features, str) else features
     picked = _tables.features_of(table.names, chosen, taken, known)
-    read = table.matrix(picked)
+    read = table.rows(picked)
     named = all(isinstance(name, str) for name in picked) and read.shape[1] == len(picked)
     own, labels = attached(mapped, x)
     for name in wanted:

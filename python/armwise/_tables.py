@@ -25,7 +25,7 @@ class Table(Protocol):
 
     @property
     def names(self) -> list[Any]: ...
-    def matrix(self, features: list[Any]) -> NDArray[Any]: ...
+    def rows(self, features: list[Any]) -> NDArray[Any] | _armwise.Rows: ...
     def ids(self, name: str) -> Any: ...
     def flags(self, name: str) -> NDArray[np.bool_]: ...
     def column(self, name: str) -> Column: ...
@@ -72,8 +72,8 @@ class _Columns:
             raise KeyError(f"the table has no column {quoted(name)}; it has {', '.join(map(str, self.names))}")
         return self._columns[name]
 
-    def matrix(self, features: list[Any]) -> NDArray[Any]:
-        return _armwise.interleave([self._feature(name) for name in features])
+    def rows(self, features: list[Any]) -> NDArray[Any] | _armwise.Rows:
+        return _armwise.Rows([self._feature(name) for name in features])
 
     def _feature(self, name: Any) -> NDArray[Any]:
         values = numeric(self._of(name), f"column {quoted(name)}", "features must be numbers; encode or cast it, or ")
@@ -109,12 +109,12 @@ class _Frame(_Columns):
             return self._frame.index.get_level_values(name).to_series()
         raise KeyError(f"the table has no column {quoted(name)}; it has {', '.join(map(str, self.names))}")
 
-    def matrix(self, features: list[Any]) -> NDArray[Any]:
+    def rows(self, features: list[Any]) -> NDArray[Any] | _armwise.Rows:
         if features == self.names:
             whole = self._frame.to_numpy(copy=False) if len(set(self._frame.dtypes)) == 1 else None
             if isinstance(whole, np.ndarray) and whole.flags.c_contiguous and whole.dtype in (np.float32, np.float64):
                 return whole
-        return super().matrix(features)
+        return super().rows(features)
 
 
 def quoted(name: Any) -> str:

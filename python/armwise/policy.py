@@ -103,6 +103,8 @@ class Policy(Parameters):
 
     _learner: _armwise.Learner | None = None
     _drawn_seed: int | None = None
+    # Whether it comes from a file, which does not tell whether its features had names.
+    _is_loaded: bool = False
     #: The number of the round that comes next, from 1.
     t_: int = 1
 
@@ -194,6 +196,13 @@ class Policy(Parameters):
             # The wording is scikit-learn's.
             if known is not None and arms.names is None:
                 text = f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names"
+                warnings.warn(text, UserWarning, stacklevel=4)
+            elif known is None and arms.names is not None and self._is_loaded:
+                self.feature_names_in_ = np.asarray(arms.names, dtype=object)
+                order = ", ".join(arms.names)
+                text = (
+                    f"a saved {type(self).__name__} has no feature names: from now on they are {order}, in this order"
+                )
                 warnings.warn(text, UserWarning, stacklevel=4)
             elif known is None and arms.names is not None:
                 text = f"X has feature names, but {type(self).__name__} was fitted without feature names"
@@ -418,7 +427,8 @@ class Policy(Parameters):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the policy and all it has learned to a JSON file that Rust and the command line read as well.
 
-        The file replaces an older one atomically, so a crash leaves the old file or the new one.
+        The file replaces an older one atomically, so a crash leaves the old file or the new one. It does not hold the
+        names of features: after loading, set `feature_names_in_`, or the first table that is given sets them.
         """
         text = self._ready().to_json(self.seed_, self.t_)
         partial = f"{os.fspath(path)}.{os.getpid()}.partial"
@@ -446,7 +456,7 @@ class Policy(Parameters):
         if next_ is not None:
             self.seed = next_[0]
         self.t_ = learner.newest + 1 if next_ is None else next_[1]
-        self._learner, self._current = learner, False
+        self._learner, self._current, self._is_loaded = learner, False, True
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in ("_learner", "_current")}

@@ -73,6 +73,18 @@ def test_the_names_are_kept_as_the_policy_is() -> None:
         aw.C2UCB().partial_fit(FRAME[BACKWARDS], Y).merge(policy)
 
 
+def test_a_loaded_policy_says_which_names_it_takes(tmp_path) -> None:
+    policy = aw.C2UCB().partial_fit(FRAME, Y)
+    policy.save(tmp_path / "p.json")
+    again = aw.load(tmp_path / "p.json")
+    with pytest.warns(UserWarning, match="has no feature names: from now on they are a, b, c, d, in this order"):
+        scores = again.score(FRAME)
+    assert np.array_equal(again.score(FRAME[BACKWARDS]), scores)
+    told = aw.load(tmp_path / "p.json")
+    told.feature_names_in_ = NAMES
+    assert np.array_equal(told.score(FRAME[BACKWARDS]), scores)
+
+
 def test_arrays_are_taken_by_position_with_a_warning() -> None:
     named, unnamed = aw.C2UCB().partial_fit(FRAME, Y), aw.C2UCB().partial_fit(X, Y)
     with pytest.warns(UserWarning, match="X does not have valid feature names, but C2UCB was fitted with"):

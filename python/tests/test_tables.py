@@ -76,12 +76,12 @@ def test_one_list_column_is_not_copied(dtype: type) -> None:
     values = X.astype(dtype)
     cells = pa.array(values.reshape(-1))
     table = pa.table({"x": pa.FixedSizeListArray.from_arrays(cells, 4), "id": IDS})
-    read = _armwise.Table(table).matrix(["x"])
+    read = _armwise.Table(table).rows(["x"])
     assert read.__array_interface__["data"][0] == cells.buffers()[1].address
     assert not read.flags.writeable
     assert np.array_equal(read, values)
     part = table.slice(10, 20)
-    read = _armwise.Table(part).matrix(["x"])
+    read = _armwise.Table(part).rows(["x"])
     assert np.array_equal(read, values[10:30])
     del table, cells, part
     assert np.array_equal(read, values[10:30])

@@ -101,14 +101,14 @@ fn play(path: &Path, customers: &Path, folder: &Path, round: usize) -> Result<[f
         fs::write(&responses, text)?;
         let start = Instant::now();
         let mut campaign = Campaign::write(path, "learn")?;
-        learn(&mut campaign, &Table::open(&responses, None)?, Feedback::Rewards, None)?;
+        learn(&mut campaign, &Table::open(&responses, None)?, Feedback::Rewards, None, None)?;
         drop(campaign);
         learned += start.elapsed().as_secs_f64() / 10.0;
     }
     let start = Instant::now();
     status(&Campaign::read(path)?)?;
     let told = start.elapsed().as_secs_f64();
-    close(&mut Campaign::write(path, "close")?, round as u64)?;
+    close(&mut Campaign::write(path, "close")?, round as u64, None)?;
     Ok([chosen, learned, told])
 }
 

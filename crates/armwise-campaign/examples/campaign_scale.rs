@@ -115,7 +115,7 @@ fn begin(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     choice.commit(&mut campaign, None)?;
     let answered = path.with_extension("answers.parquet");
     answers.write(&answered)?.publish()?;
-    learn(&mut campaign, &Table::open(&answered, None)?, Feedback::Rewards, None)?;
+    learn(&mut campaign, &Table::open(&answered, None)?, Feedback::Rewards, None, None)?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use crate::{
     Campaign, Error,
     config::{Config, LeftOut, guess, room},
-    core::Setup,
+    core::{LAST_GIVEN_ROUND, Setup},
     input::Source,
     recipe::{Extreme, Recipe, fit_and_look},
 };
@@ -110,7 +110,7 @@ fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Mod
         let (found, gamma) = (model.gamma(), config.gamma);
         return Err(bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}")));
     }
-    if model.t() >= 1 << 30 {
+    if model.t() > LAST_GIVEN_ROUND {
         return Err(bad(format!("the learner's last round is {}, which leaves no room for more rounds", model.t())));
     }
     Ok(model)

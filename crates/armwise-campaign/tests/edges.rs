@@ -70,7 +70,7 @@ fn rules_that_could_never_be_used_are_refused_with_their_place() {
     let mut config = campaign.config().clone();
     config.reward.default = 1e101;
     let head = campaign.head();
-    assert!(matches!(amend(&mut campaign, config.clone()), Err(Error::Config { .. })));
+    assert!(matches!(amend(&mut campaign, config.clone(), None), Err(Error::Config { .. })));
     assert_eq!(campaign.head(), head);
     let begun = armwise_campaign::init(&folder.path("d.armwise"), &open(&table), config);
     assert!(matches!(begun, Err(Error::Config { .. })));
@@ -106,7 +106,7 @@ fn answers_whose_ids_are_floats_count_only_where_they_are_exact() {
                 columns.push(("customer", Arc::new(Int64Array::from(vec![first, first + 1]))));
             }
             let answers = Memory::new("answers", vec![RecordBatch::try_from_iter(columns).unwrap()]).unwrap();
-            let refused = learn(&mut campaign, &answers, Feedback::Rewards, Some(1)).unwrap_err();
+            let refused = learn(&mut campaign, &answers, Feedback::Rewards, Some(1), None).unwrap_err();
             let Error::Cell { row: 2, column, problem, .. } = &refused else { panic!("{refused}") };
             assert!(column == name && problem.starts_with(&value), "{refused}");
         }
@@ -119,7 +119,7 @@ fn answers_whose_ids_are_floats_count_only_where_they_are_exact() {
     let rewards: ArrayRef = Arc::new(Float64Array::from(vec![0.125]));
     let columns = [("customer", ids), ("round", rounds), ("reward", rewards)];
     let answers = Memory::new("answers", vec![RecordBatch::try_from_iter(columns).unwrap()]).unwrap();
-    assert_eq!(learn(&mut campaign, &answers, Feedback::Rewards, None).unwrap().0.applied, 1);
+    assert_eq!(learn(&mut campaign, &answers, Feedback::Rewards, None, None).unwrap().0.applied, 1);
 }
 
 fn numbers(rows: usize) -> RecordBatch {

@@ -2,11 +2,11 @@
 //!
 //! [`Given`] holds the Python objects and [`Lent`] the plain slices, which can be used without the interpreter's lock.
 
-use armwise::{Arms, Column, Error, Features, id_of};
+use armwise::{Arms, Column, Error, Features, Keys, id_of};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::{Borrowed, exceptions::PyTypeError, intern, prelude::*, types::PyString};
 
-use crate::{errors::raise, gate};
+use crate::{errors::raise, gate, rows::Rows};
 
 /// Names of arms, hashed once.
 #[pyclass(frozen)]
@@ -60,6 +60,33 @@ impl Matrix<'_> {
     }
 }
 
+/// Features as a matrix, or as columns of a table.
+pub(crate) enum X<'py> {
+    Matrix(Matrix<'py>),
+    Rows(Bound<'py, Rows>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for X<'py> {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(rows) = given.cast::<Rows>() {
+            return Ok(Self::Rows(rows.to_owned()));
+        }
+        Ok(Self::Matrix(given.extract()?))
+    }
+}
+
+impl<'py> X<'py> {
+    /// The matrix; made here where the features are columns.
+    pub(crate) fn matrix(self) -> PyResult<Matrix<'py>> {
+        match self {
+            Self::Matrix(matrix) => Ok(matrix),
+            Self::Rows(rows) => rows.get().matrix(rows.py())?.extract(),
+        }
+    }
+}
+
 /// What identifies a row across rounds.
 #[derive(FromPyObject)]
 pub(crate) enum Ids<'py> {
@@ -79,26 +106,43 @@ pub(crate) struct Given<'py> {
 pub(crate) struct Lent<'a> {
     features: Features<'a>,
     dim: usize,
-    keys: Keys<'a>,
+    ids: LentIds<'a>,
     eligible: Option<&'a [bool]>,
     columns: Vec<Column<'a>>,
 }
 
-enum Keys<'a> {
+/// What identifies a row, as plain slices.
+pub(crate) enum LentIds<'a> {
     Rows,
     Ids(&'a [u64]),
     Names(&'a armwise::Names),
+}
+
+impl<'a> LentIds<'a> {
+    pub(crate) fn of(ids: Option<&'a Ids<'_>>) -> PyResult<Self> {
+        let apart = |_| PyTypeError::new_err("ids must be a C-contiguous array");
+        Ok(match ids {
+            None => Self::Rows,
+            Some(Ids::Ids(ids)) => Self::Ids(ids.as_slice().map_err(apart)?),
+            Some(Ids::Names(names)) => Self::Names(&names.get().names),
+        })
+    }
+
+    /// The library's view; here ids are checked for duplicates.
+    pub(crate) fn keys<'k>(&'k self, rows: Keys<'k>) -> Result<Keys<'k>, Error> {
+        match self {
+            Self::Rows => Ok(rows),
+            Self::Ids(ids) => rows.with_ids(ids),
+            Self::Names(names) => rows.with_names(names),
+        }
+    }
 }
 
 impl Given<'_> {
     pub(crate) fn lend(&self) -> PyResult<Lent<'_>> {
         let (features, dim) = self.x.lend()?;
         let apart = |what: &str| PyTypeError::new_err(format!("{what} must be a C-contiguous array"));
-        let keys = match &self.ids {
-            None => Keys::Rows,
-            Some(Ids::Ids(ids)) => Keys::Ids(ids.as_slice().map_err(|_| apart("ids"))?),
-            Some(Ids::Names(names)) => Keys::Names(&names.get().names),
-        };
+        let ids = LentIds::of(self.ids.as_ref())?;
         let eligible = self.eligible.as_ref().map(|mask| mask.as_slice().map_err(|_| apart("eligible"))).transpose()?;
         let column = |(name, values): &'_ (String, PyReadonlyArrayDyn<'_, f64>)| -> PyResult<()> {
             values.as_slice().map(|_| ()).map_err(|_| apart(name))
@@ -106,19 +150,15 @@ impl Given<'_> {
         self.columns.iter().try_for_each(column)?;
         let columns = self.columns.iter();
         let columns = columns.filter_map(|(name, values)| Some(Column { name, values: values.as_slice().ok()? }));
-        Ok(Lent { features, dim, keys, eligible, columns: columns.collect() })
+        Ok(Lent { features, dim, ids, eligible, columns: columns.collect() })
     }
 }
 
 impl Lent<'_> {
-    /// The library's view; here ids are checked for duplicates.
+    /// The library's view.
     pub(crate) fn arms(&self) -> Result<Arms<'_>, Error> {
         let mut arms = Arms::new(self.features, self.dim)?;
-        arms = match self.keys {
-            Keys::Rows => arms,
-            Keys::Ids(ids) => arms.with_ids(ids)?,
-            Keys::Names(names) => arms.with_names(names)?,
-        };
+        arms = arms.with_keys(self.ids.keys(arms.keys())?)?;
         if let Some(eligible) = self.eligible {
             arms = arms.with_eligible(eligible)?;
         }
@@ -127,10 +167,17 @@ impl Lent<'_> {
 
     /// The rows of the chosen arms, which decisions do not keep.
     pub(crate) fn rows(&self, decision: &armwise::Decision) -> Vec<usize> {
-        let ids = match self.keys {
-            Keys::Rows => return decision.arms.iter().map(|arm| arm.id as usize).collect(),
-            Keys::Ids(ids) => ids,
-            Keys::Names(names) => names.ids(),
+        self.ids.rows(decision)
+    }
+}
+
+impl LentIds<'_> {
+    /// The rows of the chosen arms, which decisions do not keep.
+    pub(crate) fn rows(&self, decision: &armwise::Decision) -> Vec<usize> {
+        let ids = match self {
+            Self::Rows => return decision.arms.iter().map(|arm| arm.id as usize).collect(),
+            Self::Ids(ids) => ids,
+            Self::Names(names) => names.ids(),
         };
         let mut rows = vec![usize::MAX; decision.arms.len()];
         let mut places: Vec<(u64, usize)> = decision.arms.iter().map(|arm| arm.id).zip(0..).collect();
@@ -145,8 +192,8 @@ impl Lent<'_> {
         for (row, &id) in ids.iter().enumerate().filter(|(_, id)| seen[slot(**id)]) {
             let first = places.partition_point(|&(other, _)| other < id);
             for &(_, place) in places[first..].iter().take_while(|&&(other, _)| other == id) {
-                let same = match self.keys {
-                    Keys::Names(names) => decision.arms[place].name.as_deref() == Some(names.get(row)),
+                let same = match self {
+                    Self::Names(names) => decision.arms[place].name.as_deref() == Some(names.get(row)),
                     _ => true,
                 };
                 if same {

@@ -1,11 +1,11 @@
 //! Columns side by side to rows: features as the library reads them, from Arrow columns or numpy vectors.
 //!
-//! The one copy that a table costs. It is made by all threads, each for some thousand rows, in blocks of rows that stay
-//! in the first cache while every column writes into them; the kind of a column is looked up once per block, not per cell.
+//! Rows are written by all threads, each for some thousand of them, in blocks that stay in the first cache while every
+//! column writes into them; the kind of a column is looked up once per block, not per cell.
 
 use std::ops::Range;
 
-use armwise::tasks::share_parts;
+use armwise::{Features, tasks::share_parts};
 use arrow_array::{
     Array, ArrayRef,
     cast::AsArray,
@@ -15,75 +15,114 @@ use arrow_array::{
     },
 };
 use arrow_schema::DataType;
-use numpy::{Element, PyArray1, PyArrayMethods, PyReadonlyArray1, ndarray::ArrayView1};
-use pyo3::{exceptions::PyValueError, prelude::*};
-
-use crate::gate;
+use numpy::{Element, ndarray::ArrayView1};
 
 /// Rows of one task.
-const TASK: usize = 1 << 13;
+const TASK: usize = 1 << 12;
 /// Bytes of a block of rows that are written together.
 const BLOCK: usize = 1 << 14;
 
-/// Writes all columns of these rows of a part: `(part, rows, out)`.
-fn interleaved<'py, T: Element + Copy + Default>(
-    py: Python<'py>,
-    lengths: &[usize],
-    dim: usize,
-    write: impl Fn(usize, Range<usize>, &mut [T]) + Sync + Send,
-) -> PyResult<Bound<'py, PyAny>> {
-    let rows: usize = lengths.iter().sum();
-    let block = (BLOCK / (dim.max(1) * size_of::<T>())).max(16);
-    let all = gate::detach(py, || {
-        let mut all: Vec<T> = vec![T::default(); rows * dim];
-        let mut tasks: Vec<(usize, usize, &mut [T])> = Vec::new();
-        let mut rest = all.as_mut_slice();
-        for (part, &length) in lengths.iter().enumerate() {
-            let (out, tail) = rest.split_at_mut(length * dim);
-            rest = tail;
-            let chunks = out.chunks_mut(TASK * dim.max(1)).enumerate();
-            tasks.extend(chunks.map(|(number, out)| (part, number * TASK, out)));
-        }
+/// A column without the interpreter's lock.
+pub(crate) enum Column<'a> {
+    /// In parts that all columns of a table share.
+    Arrow(&'a [ArrayRef]),
+    F64(ArrayView1<'a, f64>),
+    F32(ArrayView1<'a, f32>),
+}
+
+/// Columns of the same length.
+pub(crate) struct Columns<'a> {
+    columns: Vec<Column<'a>>,
+    /// Where each part begins, and the number of rows.
+    starts: Vec<usize>,
+}
+
+impl<'a> Columns<'a> {
+    /// Columns in parts of these lengths.
+    pub(crate) fn new(columns: Vec<Column<'a>>, lengths: impl Iterator<Item = usize>) -> Self {
+        let mut starts = vec![0];
+        starts.extend(lengths.scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        }));
+        Self { columns, starts }
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Writes rows from `first` on, as many as there is room for.
+    pub(crate) fn fill<T: Number>(&self, first: usize, out: &mut [T]) {
+        let dim = self.dim();
         share_parts(
-            tasks.into_iter(),
+            out.chunks_mut(TASK * dim).enumerate(),
             || (),
-            |(), _, (part, first, out)| {
-                for (number, out) in out.chunks_mut(block * dim).enumerate() {
-                    let first = first + number * block;
-                    write(part, first..first + out.len() / dim, out);
+            |(), _, (number, out)| {
+                let mut first = first + number * TASK;
+                for out in out.chunks_mut((BLOCK / size_of::<T>()).max(16 * dim) / dim * dim) {
+                    self.block(first, out);
+                    first += out.len() / dim;
                 }
             },
         );
-        all
-    });
-    Ok(PyArray1::from_vec(py, all).reshape([rows, dim])?.into_any())
-}
+    }
 
-/// Columns of Float32, each in the same parts.
-pub(crate) fn arrow_f32<'py>(py: Python<'py>, columns: &[Vec<&ArrayRef>]) -> PyResult<Bound<'py, PyAny>> {
-    arrow(py, columns, |part, rows, out, dim| cells::<Float32Type, f32>(part, rows, out, dim, f32::NAN, |x| x))
-}
-
-/// Columns of any numbers, each in the same parts.
-pub(crate) fn arrow_f64<'py>(py: Python<'py>, columns: &[Vec<&ArrayRef>]) -> PyResult<Bound<'py, PyAny>> {
-    arrow(py, columns, floats)
-}
-
-fn arrow<'py, T: Element + Copy + Default>(
-    py: Python<'py>,
-    columns: &[Vec<&ArrayRef>],
-    write: impl Fn(&ArrayRef, Range<usize>, &mut [T], usize) + Sync + Send,
-) -> PyResult<Bound<'py, PyAny>> {
-    let Some(first) = columns.first() else {
-        return Err(PyValueError::new_err("no columns are left for features; name them with features=[...]"));
-    };
-    let lengths: Vec<usize> = first.iter().map(|part| part.len()).collect();
-    let dim = columns.len();
-    interleaved(py, &lengths, dim, |part, rows, out| {
-        for (place, column) in columns.iter().enumerate() {
-            write(column[part], rows.clone(), &mut out[place..], dim);
+    fn block<T: Number>(&self, mut first: usize, mut out: &mut [T]) {
+        let dim = self.dim();
+        while !out.is_empty() {
+            let part = self.starts.partition_point(|&start| start <= first) - 1;
+            let rows = (self.starts[part + 1] - first).min(out.len() / dim);
+            let (now, later) = out.split_at_mut(rows * dim);
+            let inside = first - self.starts[part];
+            for (place, column) in self.columns.iter().enumerate() {
+                T::write(column, part, inside..inside + rows, &mut now[place..], dim);
+            }
+            (first, out) = (first + rows, later);
         }
-    })
+    }
+}
+
+/// What features are stored as.
+pub(crate) trait Number: Element + Copy + Default + Send {
+    /// Writes these rows of a part of a column into every `step`-th cell.
+    fn write(column: &Column<'_>, part: usize, rows: Range<usize>, out: &mut [Self], step: usize);
+
+    /// The library's view.
+    fn features(values: &[Self]) -> Features<'_>;
+}
+
+impl Number for f64 {
+    fn write(column: &Column<'_>, part: usize, rows: Range<usize>, out: &mut [Self], step: usize) {
+        match column {
+            Column::Arrow(parts) => floats(&parts[part], rows, out, step),
+            Column::F64(values) => strided(values, rows, out, step, |x| x),
+            Column::F32(values) => strided(values, rows, out, step, f64::from),
+        }
+    }
+
+    fn features(values: &[Self]) -> Features<'_> {
+        Features::F64(values)
+    }
+}
+
+/// Only for columns that are all of this type.
+impl Number for f32 {
+    fn write(column: &Column<'_>, part: usize, rows: Range<usize>, out: &mut [Self], step: usize) {
+        match column {
+            Column::Arrow(parts) => cells::<Float32Type, f32>(&parts[part], rows, out, step, f32::NAN, |x| x),
+            Column::F64(values) => strided(values, rows, out, step, |x| x as f32),
+            Column::F32(values) => strided(values, rows, out, step, |x| x),
+        }
+    }
+
+    fn features(values: &[Self]) -> Features<'_> {
+        Features::F32(values)
+    }
 }
 
 /// Writes these rows of an array into every `step`-th cell.
@@ -106,12 +145,12 @@ fn cells<P: ArrowPrimitiveType, T: Copy>(
 
 /// Whether [`floats`] knows this type.
 pub(crate) fn is_number(kind: &DataType) -> bool {
-    matches!(kind, DataType::Boolean | DataType::Decimal128(..))
-        || (kind.is_numeric() && kind.primitive_width() <= Some(8) && !is_small_decimal(kind))
-}
-
-fn is_small_decimal(kind: &DataType) -> bool {
-    matches!(kind, DataType::Decimal32(..) | DataType::Decimal64(..))
+    use DataType::{Boolean, Decimal32, Decimal64, Decimal128, Decimal256};
+    match kind {
+        Boolean | Decimal128(..) => true,
+        Decimal32(..) | Decimal64(..) | Decimal256(..) => false,
+        other => other.is_numeric(),
+    }
 }
 
 /// Writes these rows of an array of numbers as f64 into every `step`-th cell.
@@ -147,65 +186,6 @@ pub(crate) fn numbers(part: &ArrayRef) -> Vec<f64> {
     let mut all = vec![0.0; part.len()];
     floats(part, 0..part.len(), &mut all, 1);
     all
-}
-
-/// A numpy vector of numbers.
-#[derive(FromPyObject)]
-pub(crate) enum Vector<'py> {
-    F64(PyReadonlyArray1<'py, f64>),
-    F32(PyReadonlyArray1<'py, f32>),
-}
-
-/// The same without the interpreter's lock.
-enum View<'a> {
-    F64(ArrayView1<'a, f64>),
-    F32(ArrayView1<'a, f32>),
-}
-
-impl<'a> View<'a> {
-    fn of(vector: &'a Vector<'_>) -> Self {
-        match vector {
-            Vector::F64(values) => Self::F64(values.as_array()),
-            Vector::F32(values) => Self::F32(values.as_array()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::F64(values) => values.len(),
-            Self::F32(values) => values.len(),
-        }
-    }
-}
-
-/// Row-major features from vectors of the same length: float32 if all are, else float64.
-#[pyfunction]
-pub(crate) fn interleave<'py>(py: Python<'py>, columns: Vec<Vector<'py>>) -> PyResult<Bound<'py, PyAny>> {
-    let views: Vec<View<'_>> = columns.iter().map(View::of).collect();
-    let Some(rows) = views.first().map(View::len) else {
-        return Err(PyValueError::new_err("no columns are left for features; name them with features=[...]"));
-    };
-    if let Some(other) = views.iter().map(View::len).find(|&other| other != rows) {
-        return Err(PyValueError::new_err(format!("columns of {rows} and of {other} rows cannot stand side by side")));
-    }
-    let dim = views.len();
-    if views.iter().all(|view| matches!(view, View::F32(_))) {
-        return interleaved(py, &[rows], dim, |_, rows, out: &mut [f32]| {
-            for (place, view) in views.iter().enumerate() {
-                if let View::F32(values) = view {
-                    strided(values, rows.clone(), &mut out[place..], dim, |x| x);
-                }
-            }
-        });
-    }
-    interleaved(py, &[rows], dim, |_, rows, out: &mut [f64]| {
-        for (place, view) in views.iter().enumerate() {
-            match view {
-                View::F64(values) => strided(values, rows.clone(), &mut out[place..], dim, |x| x),
-                View::F32(values) => strided(values, rows.clone(), &mut out[place..], dim, f64::from),
-            }
-        }
-    })
 }
 
 fn strided<V: Copy, T>(

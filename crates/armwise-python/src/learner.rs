@@ -4,7 +4,10 @@
 //! once, and a Python callable may call back into the learner. Learning copies the learner only while a choice is
 //! running; that choice continues with the old state.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use armwise::{Decision as Chosen, Error, Features, Learner as Core, Model, Observation, Reward, Round};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArrayDyn};
@@ -14,11 +17,15 @@ use crate::{
     decision::Decision,
     errors::{raise, raise_of},
     gate::detach,
-    given::{Given, Ids, Matrix},
+    given::{Given, Ids, LentIds, X},
+    interrupt::interruptible,
     oracle::{AnyOracle, name_of, ties_of},
     own,
     policy::AnyPolicy,
 };
+
+/// How many multiplications are done between two looks at whether Ctrl-C was pressed.
+const SLICE: usize = 1 << 27;
 
 /// A policy with what it has learned.
 #[pyclass(frozen)]
@@ -130,17 +137,25 @@ impl Learner {
         py: Python<'py>,
         seed: u64,
         t: u64,
-        x: Matrix<'py>,
+        x: X<'py>,
         ids: Option<Ids<'py>>,
         eligible: Option<PyReadonlyArrayDyn<'py, bool>>,
         columns: Vec<(String, PyReadonlyArrayDyn<'py, f64>)>,
         constraint: &Bound<'py, PyAny>,
         own: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Decision> {
-        let given = Given { x, ids, eligible, columns };
-        let lent = given.lend()?;
         let (round, core) = (Round::new(seed, t), self.now());
         let oracle = AnyOracle::new(constraint)?;
+        if let (X::Rows(rows), true, None) = (&x, columns.is_empty(), &own) {
+            let ids = LentIds::of(ids.as_ref())?;
+            let eligible = eligible.as_ref().map(|mask| mask.as_slice()).transpose()?;
+            if let Some(inner) = rows.get().choose(py, &core, round, &ids, eligible, &oracle)? {
+                let rows = detach(py, || ids.rows(&inner));
+                return Ok(Decision::new(inner, rows));
+            }
+        }
+        let given = Given { x: x.matrix()?, ids, eligible, columns };
+        let lent = given.lend()?;
         if let Some(policy) = own {
             return own::choose(py, &core, round, &lent, &oracle, policy);
         }
@@ -157,11 +172,11 @@ impl Learner {
         py: Python<'py>,
         seed: u64,
         t: u64,
-        x: Matrix<'py>,
+        x: X<'py>,
         ids: Option<Ids<'py>>,
         own: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let given = Given { x, ids, eligible: None, columns: Vec::new() };
+        let given = Given { x: x.matrix()?, ids, eligible: None, columns: Vec::new() };
         let lent = given.lend()?;
         let (round, core) = (Round::new(seed, t), self.now());
         let scores = match own {
@@ -190,11 +205,12 @@ impl Learner {
         &self,
         py: Python<'py>,
         t: u64,
-        x: Matrix<'py>,
+        x: X<'py>,
         rewards: PyReadonlyArray1<'py, f64>,
         blocks: Option<Vec<u32>>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<()> {
+        let x = x.matrix()?;
         let (features, dim) = x.lend()?;
         let rewards = rewards.as_slice()?;
         let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
@@ -214,30 +230,57 @@ impl Learner {
             let text = format!("sample_weight at row {row} is {weight}: must be a finite number of at least 0");
             return Err(PyValueError::new_err(text));
         }
-        self.change(py, |core| {
-            let mut values: Vec<f64> = match features {
-                Features::F32(x) => x.iter().map(|&x| f64::from(x)).collect(),
-                Features::F64(x) => x.to_vec(),
+        let learn = |core: &mut Core<AnyPolicy>, from: usize, to: usize| {
+            let root = |row: usize| weights.map_or(1.0, |weights| weights[row].sqrt());
+            let mut values = match features {
+                Features::F32(x) => x[from * dim..to * dim].iter().map(|&x| f64::from(x)).collect(),
+                Features::F64(x) if weights.is_some() => x[from * dim..to * dim].to_vec(),
+                Features::F64(_) => Vec::new(),
             };
-            let mut rewards = rewards.to_vec();
-            for ((x, reward), weight) in
-                values.chunks_exact_mut(dim).zip(&mut rewards).zip(weights.into_iter().flatten())
-            {
-                let root = weight.sqrt();
-                for x in x {
-                    *x *= root;
-                }
-                *reward *= root;
+            if weights.is_some() {
+                let rows = values.chunks_exact_mut(dim).zip(from..);
+                rows.for_each(|(x, row)| x.iter_mut().for_each(|x| *x *= root(row)));
             }
-            let block = |row: usize| blocks.as_ref().map_or(0, |blocks| blocks[row]);
-            let seen: Vec<Observation<'_>> = values
-                .chunks_exact(dim)
-                .zip(&rewards)
-                .enumerate()
-                .map(|(row, (x, &reward))| Observation { t, block: block(row), x, reward })
-                .collect();
+            let x = match features {
+                Features::F64(x) if weights.is_none() => &x[from * dim..to * dim],
+                _ => &values,
+            };
+            let see = |(x, row): (_, usize)| {
+                let block = blocks.as_ref().map_or(0, |blocks| blocks[row]);
+                Observation { t, block, x, reward: rewards[row] * root(row) }
+            };
+            let seen: Vec<Observation<'_>> = x.chunks_exact(dim.max(1)).zip(from..to).map(see).collect();
+            seen.iter().zip(from..).try_for_each(|(seen, row)| core.model().check(row, seen))?;
             core.observe(&seen)
-        })
+        };
+        // A slice takes some milliseconds, and its rows stay in the cache from the check to the sums.
+        let slice = (SLICE / (dim * dim).max(1)).clamp(1, 1 << 12);
+        if rows <= slice {
+            return self.change(py, |core| learn(core, 0, rows));
+        }
+        // In slices, on a copy, which takes the learner's place at the end: Ctrl-C or a bad row leaves it as it was.
+        let all = AtomicBool::new(false);
+        let learned = interruptible(py, |stop| {
+            let mut held = self.lock();
+            let mut copy = Core::clone(&held);
+            let mut from = 0;
+            while from < rows && !stop.load(Ordering::Relaxed) {
+                let to = rows.min(from + slice);
+                learn(&mut copy, from, to)?;
+                from = to;
+            }
+            if from == rows {
+                *held = Arc::new(copy);
+                all.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        if let Err(signal) = &learned
+            && all.load(Ordering::Relaxed)
+        {
+            signal.value(py).call_method1("add_note", ("all rows had been learned by then",))?;
+        }
+        learned?.map_err(|error: Error| raise(py, &error))
     }
 
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {

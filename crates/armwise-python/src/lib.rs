@@ -17,6 +17,7 @@ mod learner;
 mod oracle;
 mod own;
 mod policy;
+mod rows;
 mod table;
 
 use pyo3::prelude::*;
@@ -32,13 +33,13 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<lab::Problem>()?;
     module.add_class::<learner::Learner>()?;
     module.add_class::<own::Context>()?;
+    module.add_class::<rows::Rows>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(gate::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(gate::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(oracle::solve, module)?)?;
     module.add_function(wrap_pyfunction!(policy::check_algorithm, module)?)?;
     module.add_function(wrap_pyfunction!(table::export, module)?)?;
-    module.add_function(wrap_pyfunction!(interleave::interleave, module)?)?;
     module.add_function(wrap_pyfunction!(lab::mean, module)?)?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
 
-use armwise::{Arms, Constraint, Error, Oracle, Pick, Quality, Round, Scores, Selection, Ties};
+use armwise::{Arms, Constraint, Error, Needs, Oracle, Pick, Quality, Round, Scores, Selection, Ties};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -44,6 +44,11 @@ impl AnyOracle {
             return Ok(Self::Constraint(serde_json::from_str(&text).map_err(|error| bad_json("a constraint", error))?));
         }
         Ok(Self::Callable(Callable { function: given.clone().unbind(), raised: Mutex::new(None) }))
+    }
+
+    /// Whether only the best few of so many arms matter.
+    pub(crate) fn needs_few(&self, arms: usize) -> bool {
+        matches!(self, Self::Constraint(constraint) if matches!(constraint.needs(), Needs::Best(k) if k <= arms / 8))
     }
 
     /// Calls `work` with the oracle, without the interpreter's lock. Only the general solver may run for a minute, so

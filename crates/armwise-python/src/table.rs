@@ -22,7 +22,8 @@ use pyo3::{
 use crate::{
     bridge,
     ids::Ids,
-    interleave::{self, is_number, numbers},
+    interleave::{is_number, numbers},
+    rows::Rows,
 };
 
 /// A table, read once.
@@ -47,8 +48,8 @@ impl Table {
         schema.fields().iter().map(|field| field.name().clone()).filter(|name| !index.contains(name)).collect()
     }
 
-    /// Row-major features from these columns, or from one column of fixed-size lists.
-    fn matrix<'py>(&self, py: Python<'py>, features: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
+    /// The features: `Rows` of these columns, or a matrix that borrows one column of fixed-size lists.
+    fn rows<'py>(&self, py: Python<'py>, features: Vec<String>) -> PyResult<Bound<'py, PyAny>> {
         if let [only] = &features[..] {
             let lists = self.parts(only)?;
             if let DataType::FixedSizeList(field, dim) = lists[0].data_type() {
@@ -73,8 +74,8 @@ impl Table {
                 return Err(PyTypeError::new_err(text));
             }
         }
-        let single = columns.iter().flatten().all(|part| *part.data_type() == DataType::Float32);
-        if single { interleave::arrow_f32(py, &columns) } else { interleave::arrow_f64(py, &columns) }
+        let columns = columns.into_iter().map(|parts| parts.into_iter().cloned().collect()).collect();
+        Ok(Bound::new(py, Rows::of_arrow(columns)?)?.into_any())
     }
 
     /// Ids as numbers or as names.

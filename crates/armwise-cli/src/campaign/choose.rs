@@ -2,7 +2,7 @@
 //!
 //! The file of the sends is opened before anything else is done. They are complete on the disk, under a temporary name,
 //! before the round is committed, and get their final name after it. If something fails in between, `armwise export`
-//! writes them again.
+//! writes them again, and so does the same command if it has a `--key`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{
-    Campaign, Failure, Spreadsheets, TableArguments, print, protected, say,
+    Campaign, Failure, KeyArgument, Spreadsheets, TableArguments, print, protected, say,
     streams::{self, Out},
     text,
 };
@@ -43,6 +43,8 @@ pub(crate) struct Arguments {
     /// The seed of this round's draws; the campaign's unless given.
     #[arg(long)]
     seed: Option<u64>,
+    #[command(flatten)]
+    key: KeyArgument,
     /// Threads; all processors unless given. The sends do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -65,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let protected = protected(path, [&arguments.table.table]);
     let for_spreadsheets = arguments.spreadsheets.for_spreadsheets;
     let out = out.map(|out| Out::begin(out, Existing::Replace, &protected, for_spreadsheets)).transpose()?;
-    let options = ChooseOptions { round: arguments.round, seed: arguments.seed };
+    let options = ChooseOptions { round: arguments.round, seed: arguments.seed, key: arguments.key.key()? };
     let bar = ProgressBar::new_spinner();
     bar.set_style(
         ProgressStyle::with_template("{spinner} {human_pos} customers read, {per_sec}")
@@ -79,10 +81,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     } else {
         choice.sent.iter().filter(|sent| is_formula(&sent.customer) || is_formula(&sent.promotion)).count()
     };
+    if choice.is_repeated() {
+        say("this request was carried out before under the same key: its round and its sends once more\n");
+        if campaign.round(choice.summary.round)?.revoked() {
+            say("warning: the round was revoked since, so nothing should be sent\n");
+        }
+    }
     let summary = match out {
         Some(Out::File(file)) if !arguments.dry_run => choice.commit(&mut campaign, Some(file))?,
         out => {
-            let sheet = out.is_some().then(|| sends(&choice.sent));
+            let sheet = out.is_some().then(|| sends(campaign.tag(), &choice.sent));
             let summary = if arguments.dry_run { choice.summary } else { choice.commit(&mut campaign, None)? };
             if let (Some(out), Some(sheet)) = (out, sheet) {
                 out.write(&sheet)?;

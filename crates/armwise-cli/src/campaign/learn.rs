@@ -11,7 +11,9 @@ use armwise_campaign::{
 };
 use clap::Args;
 
-use super::{Campaign, Failure, SOME_REJECTED, Spreadsheets, TableArguments, print, rejects::Rejects, say, text};
+use super::{
+    Campaign, Failure, KeyArgument, SOME_REJECTED, Spreadsheets, TableArguments, print, rejects::Rejects, say, text,
+};
 
 /// Arguments of `learn`, `correct` and `undelivered`.
 #[derive(Args)]
@@ -20,7 +22,7 @@ pub(crate) struct Arguments {
     campaign: Campaign,
     #[command(flatten)]
     table: TableArguments,
-    /// All rows are about this round.
+    /// All rows are about this round. Needed for a table without decisions and rounds if several rounds are open.
     #[arg(long)]
     round: Option<u64>,
     /// The table lists who answered and has no reward: each answer is worth this much.
@@ -30,6 +32,8 @@ pub(crate) struct Arguments {
     /// rejects.csv, rejects-2.csv, ... beside the table.
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArgument,
     #[command(flatten)]
     spreadsheets: Spreadsheets,
 }
@@ -42,6 +46,8 @@ pub(crate) struct RoundArguments {
     /// The round.
     #[arg(long)]
     round: u64,
+    #[command(flatten)]
+    key: KeyArgument,
 }
 
 /// Which of the three commands.
@@ -60,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         (Kind::Undelivered, None) => (Feedback::Undelivered, "undelivered"),
         (_, Some(_)) => return Err(Failure::usage("--only-responders has a meaning for learn only")),
     };
+    let key = arguments.key.key()?;
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, name)?;
     let out = Rejects::begin(
@@ -68,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         &arguments.campaign.campaign,
         arguments.spreadsheets.for_spreadsheets,
     )?;
-    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round)?;
+    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round, key.as_ref())?;
     let written = if rejects.is_empty() { None } else { out.write(&rejects)? };
     if let Some(path) = &written {
         say(&format!("{} rows are put aside in {}\n", rejects.len(), path.display()));
@@ -83,8 +90,9 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
 }
 
 pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "close")?;
-    let closed = close_round(&mut campaign, arguments.round)?;
+    let closed = close_round(&mut campaign, arguments.round, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &closed, String::new);
     }
@@ -98,8 +106,9 @@ pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn revoke(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "revoke")?;
-    let revoked = revoke_round(&mut campaign, arguments.round)?;
+    let revoked = revoke_round(&mut campaign, arguments.round, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &revoked, String::new);
     }

@@ -151,7 +151,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
     let out = Out::begin(&arguments.out, Existing::Replace, &protected, for_spreadsheets)?;
     let sheet = match (arguments.what, arguments.round) {
         (What::Sends, None) => return Err(Failure::usage("export sends needs --round")),
-        (What::Sends, Some(round)) => sends(&campaign.sent(round)?),
+        (What::Sends, Some(round)) => sends(campaign.tag(), &campaign.sent(round)?),
         (What::Log, _) => log(&campaign)?,
         (What::Results | What::Learner, round) => results(&campaign, round)?,
     };
@@ -165,13 +165,14 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
 }
 
 fn log(campaign: &File) -> Result<Sheet, Failure> {
-    let mut sheet = Sheet::new(&["entry", "at", "kind", "round", "rows", "model", "hash", "body", "changes"]);
+    let mut sheet = Sheet::new(&["entry", "at", "kind", "round", "key", "rows", "model", "hash", "body", "changes"]);
     for entry in campaign.entries()? {
         sheet.push(vec![
             Cell::Whole(entry.seq.cast_signed()),
             Cell::from(entry.at.as_str()),
             Cell::from(entry.kind.name()),
             entry.round.map_or(Cell::Nothing, |round| Cell::Whole(round.cast_signed())),
+            entry.key.as_deref().map_or(Cell::Nothing, Cell::from),
             Cell::Whole(entry.rows.cast_signed()),
             Cell::Text(entry.model.to_string()),
             Cell::Text(entry.hash.to_string()),

@@ -4,6 +4,7 @@
 //! done, 3 some rows put aside, others as in [`failure`].
 
 mod amend;
+mod backup;
 mod choose;
 mod failure;
 mod init;
@@ -20,6 +21,7 @@ use std::{
 };
 
 use armwise_campaign::{
+    core::Key,
     output::Protected,
     table::{Format, Table},
 };
@@ -79,6 +81,9 @@ pub(crate) enum Command {
     /// Sum the model anew from the journal and compare it with the hash that the journal names.
     #[command(after_help = "Example: armwise replay spring.armwise --until 12")]
     Replay(look::ReplayArguments),
+    /// Copy a campaign that may be in use, as of one moment, into a new file.
+    #[command(after_help = "Example: armwise backup spring.armwise copy.armwise")]
+    Backup(backup::Arguments),
     /// Write a campaign of schema version 2 into a new file; the old one stays.
     #[command(after_help = "Example: armwise migrate old.armwise new.armwise")]
     Migrate(migrate::Arguments),
@@ -92,6 +97,21 @@ struct Campaign {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+}
+
+/// The caller's own name for a request.
+#[derive(Args)]
+struct KeyArgument {
+    /// Your own name for this request, up to 200 characters without spaces: after any failure, the same request with
+    /// the same key gives the same answer and is carried out once.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+impl KeyArgument {
+    fn key(&self) -> Result<Option<Key>, Failure> {
+        Ok(self.key.as_deref().map(Key::new).transpose()?)
+    }
 }
 
 /// A table to be read.
@@ -142,6 +162,7 @@ pub(crate) fn run(command: &Command) -> ExitCode {
         Command::Export(arguments) => look::export(arguments),
         Command::Verify(arguments) => look::verify(arguments),
         Command::Replay(arguments) => look::replay(arguments),
+        Command::Backup(arguments) => backup::run(arguments),
         Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {

@@ -83,10 +83,11 @@ pub(super) fn learned(learned: &Learned) -> String {
 
 pub(super) fn status(status: &Status) -> String {
     let mut text = format!(
-        "promotions {}; {} features; {} entries\nmodel   {}\njournal {}\n",
+        "promotions {}; {} features; {} entries; decisions end in -{}\nmodel   {}\njournal {}\n",
         on_one_line(&status.promotions.join(", ")),
         status.features,
         status.entries,
+        status.tag,
         status.model,
         status.head
     );

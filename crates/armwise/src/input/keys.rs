@@ -112,7 +112,8 @@ impl<'a> Keys<'a> {
     }
 
     /// The rows of a range; the columns stay whole.
-    pub(crate) fn slice(&self, rows: Range<usize>) -> Self {
+    #[must_use]
+    pub fn slice(&self, rows: Range<usize>) -> Self {
         let who = match self.who {
             Who::Numbers(first) => Who::Numbers(first + rows.start as u64),
             Who::Ids(ids) => Who::Ids(&ids[rows.clone()]),

@@ -10,13 +10,14 @@ use super::{
     guard::guarded,
     values::ColumnType,
 };
-use crate::{Error, Source, error::Cause};
+use crate::{Error, Source, core::Sha, error::Cause};
 use arrow_array::RecordBatchReader;
 use arrow_schema::SchemaRef;
 use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection},
 };
+use sha2::{Digest, Sha256};
 use std::{
     fs::File,
     io::{BufReader, Seek, SeekFrom},
@@ -203,5 +204,16 @@ impl Source for Table {
             Ok(Some((Batches::new(&self.name, reader.schema(), reader), rows)))
         };
         guarded(read).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
+    }
+
+    /// Of the file's bytes.
+    fn digest(&self) -> Result<Sha, Error> {
+        let mut hash = Sha256::new();
+        let copied = self.file.try_clone().and_then(|mut file| {
+            file.seek(SeekFrom::Start(0))?;
+            std::io::copy(&mut BufReader::with_capacity(1 << 20, file), &mut hash)
+        });
+        copied.map_err(|error| self.refused(error))?;
+        Ok(Sha::finish(hash))
     }
 }

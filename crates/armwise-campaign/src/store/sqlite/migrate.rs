@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Campaign, Error,
-    core::{Command, Draft, Kind, Migrated, OfRound, Setup, Sha},
+    core::{Command, Draft, Kind, Migrated, OfRound, Setup, Sha, Tag},
 };
 use serde::Serialize;
 use std::path::Path;
@@ -60,7 +60,10 @@ fn carry_over(log: &Old, new: &New) -> Result<MigratedFile, Error> {
     if first.kind != Kind::Init {
         return Err(bad(first, &"the log does not begin with init"));
     }
-    let mut setup: Setup = serde_json::from_str(&first.body).map_err(|error| bad(first, &error))?;
+    // Campaigns of that version had no tag; the same file gives the same one, however often it is migrated.
+    let mut body: serde_json::Value = serde_json::from_str(&first.body).map_err(|error| bad(first, &error))?;
+    body["tag"] = Tag::of(first.hash).to_string().into();
+    let mut setup: Setup = serde_json::from_value(body).map_err(|error| bad(first, &error))?;
     setup.migrated = Some(Migrated { schema: super::old::VERSION.unsigned_abs(), head: last.hash });
     let mut campaign = Campaign::begin_at(Box::new(new.journal()?), setup, Some(first.at.clone()))?;
     let (mut decisions, mut outcomes) = (0, 0);
@@ -71,7 +74,7 @@ fn carry_over(log: &Old, new: &New) -> Result<MigratedFile, Error> {
         decisions += own_decisions.len() as u64;
         outcomes += own_outcomes.len() as u64;
         let (at, head) = (Some(event.at.clone()), campaign.head());
-        let draft = Draft { command, at, decisions: &own_decisions, outcomes: &own_outcomes };
+        let draft = Draft { at, decisions: &own_decisions, outcomes: &own_outcomes, ..Draft::new(command) };
         campaign.append(&head, &draft, || Ok(()))?;
         same_model(&campaign, event).map_err(|problem| bad(event, &problem))?;
     }

@@ -3,6 +3,7 @@
 //! An append is one transaction (WAL, synchronous=FULL), so it is on the disk or it is not. A writer holds the kernel
 //! lock beside the file until it is dropped; readers need none.
 
+mod backup;
 mod lock;
 mod migrate;
 mod old;
@@ -10,19 +11,19 @@ mod reader;
 mod rows;
 mod schema;
 
+pub use backup::{BackedUp, backup};
 pub use migrate::{MigratedFile, migrate};
 
 use crate::{
     Campaign, Error,
     core::{
-        DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Sent, Setup, Sha, Verified,
-        failpoint,
+        Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal, Setup, Verified, failpoint,
     },
     output::{Existing, Pending},
 };
 use lock::Lock;
 use reader::Watch;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
 /// A journal in a SQLite file.
@@ -144,8 +145,23 @@ fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Access), Er
     if about.permissions().readonly() {
         return Err(Error::Storage { path: path.to_owned(), problem: "the file is read-only".to_owned(), cause: None });
     }
+    one_name(path, &about)?;
     let lock = Lock::take(path, writer)?;
     Ok((writing(path)?, Access::Write { _lock: Some(lock) }))
+}
+
+/// Refuses a file with several names: SQLite's files and the lock beside one name are not those beside another, so
+/// writers under two names would overwrite each other.
+fn one_name(path: &Path, about: &std::fs::Metadata) -> Result<(), Error> {
+    #[cfg(unix)]
+    {
+        let links = std::os::unix::fs::MetadataExt::nlink(about);
+        if links > 1 {
+            return Err(Error::Linked { path: path.to_owned(), links });
+        }
+    }
+    let _ = (path, about);
+    Ok(())
 }
 
 impl Campaign {
@@ -191,10 +207,19 @@ impl Journal for Sqlite {
         &self.path
     }
 
-    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error> {
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sql(&path, error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        // The connection is only borrowed, because `check` reads through it what is not committed yet. Nothing else
+        // begins a transaction on it: a writer has no other.
+        let begun = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate);
+        let transaction = begun.map_err(failed)?;
         let head = rows::head(&transaction).map_err(failed)?;
         if head != *against {
             return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
@@ -216,6 +241,7 @@ impl Journal for Sqlite {
             appended.push(record.entry);
         }
         failpoint("entry-written");
+        check(self)?;
         failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
         transaction.commit().map_err(failed)?;
         failpoint("committed");
@@ -225,6 +251,11 @@ impl Journal for Sqlite {
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?"))?;
         self.read(statement.query_row([seq.cast_signed()], rows::read_entry).optional())
+    }
+
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
+        let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE key = ?"))?;
+        self.read(statement.query_row([key], rows::read_entry).optional())
     }
 
     fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
@@ -244,14 +275,17 @@ impl Journal for Sqlite {
         self.read(statement.query_row([segment.cast_signed()], |row| row.get(0)).optional())
     }
 
-    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
-        self.collect("SELECT * FROM decision WHERE id >= ? AND id < ? ORDER BY id", range(round), rows::read_decision)
-    }
-
-    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error> {
-        let sql = "SELECT id, customer, promotion FROM decision WHERE id = ?";
-        let mut statement = self.read(self.db.prepare_cached(sql))?;
-        self.read(statement.query_row([id.key()], rows::read_named).optional())
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
+        let query = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", rows::DECISION);
+        let mut statement = self.read(self.db.prepare_cached(&query))?;
+        let mut found = self.read(statement.query(range(round)))?;
+        // Whether the file has changed meanwhile is asked once, not for every row.
+        let failed = |error: rusqlite::Error| sql(&self.path, error);
+        while let Some(row) = found.next().map_err(failed)? {
+            let (seq, sent) = rows::read_decision(row).map_err(failed)?;
+            take(seq, sent)?;
+        }
+        self.read(Ok(()))
     }
 
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
@@ -260,19 +294,19 @@ impl Journal for Sqlite {
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
-        let sql = "SELECT decision, reward FROM outcome WHERE seq = ? ORDER BY number";
-        self.collect(sql, [seq.cast_signed()], rows::read_outcome)
+        let sql = "SELECT number, decision, reward FROM outcome WHERE seq = ? ORDER BY number";
+        let numbered = self.collect(sql, [seq.cast_signed()], rows::read_numbered)?;
+        if let Some(place) = (1_i64..).zip(&numbered).position(|(place, &(number, _))| place != number) {
+            let problem = format!("outcome {} of entry {seq} has the number {}", place + 1, numbered[place].0);
+            return Err(Error::Damaged { path: self.path.clone(), problem, cause: None });
+        }
+        Ok(numbered.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         let sql = "SELECT o.decision, o.reward, o.seq, e.kind FROM outcome o JOIN entry e ON e.seq = o.seq \
                    WHERE o.decision >= ? AND o.decision < ? ORDER BY o.seq, o.number";
         self.collect(sql, range(round), rows::read_heard)
-    }
-
-    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE json_extract(body, '$.digest') = ? AND kind = ?)";
-        self.read(self.db.query_row(sql, params![digest.to_string(), kind.name()], |row| row.get(0)))
     }
 
     fn count(&self) -> Result<(u64, u64), Error> {
