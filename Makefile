@@ -40,9 +40,10 @@ walk: build
 	rm -rf target/walk && mkdir -p target/walk
 	examples/campaign.sh target/walk
 
-# Long versions of tests: 200 kills in place of 20.
+# Long versions of tests: 200 kills in place of 20, 10,000 mutated commands in place of 1,000.
 soak:
 	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) --workspace --test campaign kill_nine
+	ARMWISE_COMMANDS=10000 $(CARGO) test $(FLAGS) --workspace --test any_command
 
 # 5,000 power cuts in place of 200.
 powercut: tools
