@@ -107,7 +107,7 @@ pub(crate) struct Lent<'a> {
     features: Features<'a>,
     dim: usize,
     ids: LentIds<'a>,
-    eligible: Option<&'a [bool]>,
+    pub(crate) eligible: Option<&'a [bool]>,
     columns: Vec<Column<'a>>,
 }
 
