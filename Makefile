@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python site pages classes bench soak fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes bench soak powercut fuzz tools
 
 test: lint unit doc quick walk exactness python site
 
@@ -16,7 +16,7 @@ lint: tools
 # The real MovieLens 1M, for tests only, where the tool that fetches it is at hand; its terms forbid to keep it here.
 # Without it, the four tests that read it say that they are skipped.
 GET_ML1M = ../shared/tools/get-movielens-1m
-unit:
+unit: tools
 	@if [ -x $(GET_ML1M) ]; then $(GET_ML1M) .data/ml-1m; fi
 	if [ -s .data/ml-1m/ratings.dat ]; then export ARMWISE_ML1M="$(CURDIR)/.data/ml-1m"; fi; \
 	$(CARGO) test $(FLAGS) --workspace
@@ -40,9 +40,14 @@ walk: build
 	rm -rf target/walk && mkdir -p target/walk
 	examples/campaign.sh target/walk
 
-# Long versions of tests: 200 kills in place of 20.
+# Long versions of tests: 200 kills in place of 20, 10,000 mutated commands in place of 1,000.
 soak:
 	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) --workspace --test campaign kill_nine
+	ARMWISE_COMMANDS=10000 $(CARGO) test $(FLAGS) --workspace --test any_command
+
+# 5,000 power cuts in place of 200.
+powercut: tools
+	ARMWISE_CUTS=5000 $(CARGO) test $(FLAGS) --workspace --test powercut
 
 # Any bytes as a table and as a campaign, 60 seconds each; cargo-fuzz is installed into target/ where it is missing. The
 # sanitizers need a nightly compiler; without them the stable one does.
@@ -101,6 +106,11 @@ $(SITE)/ready: docs/requirements.txt
 pages: build
 	$(WHEEL)/venv/bin/python docs/tools/pages.py --write
 
+# One wheel for Python 3.11 and later (abi3), in target/wheels.
+wheel:
+	python3 $(PIP) wheel --no-deps --wheel-dir target/wheels .
+	ls -lh target/wheels
+
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:
 	ARMWISE_PYTHON=write $(CARGO) test $(FLAGS) --workspace --test python_classes
@@ -114,10 +124,11 @@ bench: .venv/peers build
 	$(PYTHON) bench/assignment.py --check; assignment=$$?; \
 	$(PYTHON) bench/budget.py --check && exit $$assignment
 
-# A minimal Rust lacks these two.
+# A minimal Rust lacks the first two; the test of power cuts compiles a file of C.
 tools:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@cc --version >/dev/null 2>&1 || (apt-get update && apt-get install -y gcc libc6-dev)
 
 # Debian's Python comes without venv.
 .venv/ready: bench/requirements.txt

@@ -79,7 +79,9 @@ def answers(results: str, out: str) -> None:
         for send in csv.DictReader(file):
             # A customer of the hold-out gets nothing and buys anyway, less often.
             share = ORGANIC if send["hold_out"] == "1" else 1.0
-            if luck(send["decision"]) < share * chance(market[send["customer"]], send["promotion"]):
+            # Without the campaign's tag, which is another one every time.
+            decision = send["decision"].rsplit("-", 1)[0]
+            if luck(decision) < share * chance(market[send["customer"]], send["promotion"]):
                 rows.writerow([send["decision"], 1])
 
 

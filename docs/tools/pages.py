@@ -89,7 +89,7 @@ class Page:
 
     def run(self) -> None:
         all_blocks = blocks(self.path)
-        for block, following in zip(all_blocks, [*all_blocks[1:], None], strict=True):
+        for block, following in zip(all_blocks, [*all_blocks[1:], None], strict=False):
             if block.file_name is not None:
                 (self.folder / block.file_name).write_text(block.text, encoding="utf-8")
             elif block.is_peers and block.language == "python":

@@ -56,6 +56,10 @@ def test_a_page_that_shows_something_else_is_found_and_mended(tmp_path: Path, wa
     assert run(bad, tmp_path / "mended", write=True) == GOOD.replace("t...", "two" if "x" in becomes else "t...")
 
 
+def test_a_page_without_code_is_good(tmp_path: Path) -> None:
+    assert run("# A page\n", tmp_path, write=True) == "# A page\n"
+
+
 def test_a_command_that_fails_is_found(tmp_path: Path) -> None:
     with pytest.raises(Wrong, match="ended with 1"):
         run("```console\n$ false\n```\n", tmp_path)

@@ -66,9 +66,9 @@ fn make() -> Result<Good, Error> {
         let choice = choose(&campaign, &Table::open(&table, None)?, ChooseOptions::default(), &|_| ())?;
         choice.commit(&mut campaign, None)?;
         fs::write(&answers, format!("decision,reward\nr{round}-1,1\nr{round}-4,0.5\n")).expect("written");
-        learn(&mut campaign, &Table::open(&answers, None)?, Feedback::Rewards, None)?;
+        learn(&mut campaign, &Table::open(&answers, None)?, Feedback::Rewards, None, None)?;
     }
-    close(&mut campaign, 1)?;
+    close(&mut campaign, 1, None)?;
     drop(campaign);
     Ok(Good { said: said(&path)?, bytes: fs::read(&path).expect("it was just written") })
 }

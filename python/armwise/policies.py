@@ -67,7 +67,7 @@ class CombLinUCB(Policy):
     >>> import armwise as aw
     >>> policy = aw.CombLinUCB()
     >>> policy
-    CombLinUCB(lambda2=1.0, sigma2=1.0, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    CombLinUCB(lambda2=0.01, sigma2=0.01, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
@@ -76,8 +76,8 @@ class CombLinUCB(Policy):
 
     def __init__(
         self,
-        lambda2: float = 1.0,
-        sigma2: float = 1.0,
+        lambda2: float = 0.01,
+        sigma2: float = 0.01,
         c: float = 1.0,
         *,
         blocks: int = 1,
@@ -102,7 +102,7 @@ class CombLinTS(Policy):
     >>> import armwise as aw
     >>> policy = aw.CombLinTS()
     >>> policy
-    CombLinTS(lambda2=1.0, sigma2=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    CombLinTS(lambda2=0.01, sigma2=0.01, blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
@@ -111,8 +111,8 @@ class CombLinTS(Policy):
 
     def __init__(
         self,
-        lambda2: float = 1.0,
-        sigma2: float = 1.0,
+        lambda2: float = 0.01,
+        sigma2: float = 0.01,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -135,7 +135,7 @@ class C2UCB(Policy):
     >>> import armwise as aw
     >>> policy = aw.C2UCB()
     >>> policy
-    C2UCB(lam=1.0, alpha=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    C2UCB(lam=1.0, alpha=0.1, blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
@@ -145,7 +145,7 @@ class C2UCB(Policy):
     def __init__(
         self,
         lam: float = 1.0,
-        alpha: float | Theory = 1.0,
+        alpha: float | Theory = 0.1,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -168,7 +168,7 @@ class PC2UCB(Policy):
     >>> import armwise as aw
     >>> policy = aw.PC2UCB()
     >>> policy
-    PC2UCB(lam=1.0, alpha=1.0, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    PC2UCB(lam=1.0, alpha=0.1, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
@@ -178,7 +178,7 @@ class PC2UCB(Policy):
     def __init__(
         self,
         lam: float = 1.0,
-        alpha: float | Theory = 1.0,
+        alpha: float | Theory = 0.1,
         c: float = 1.0,
         *,
         blocks: int = 1,
@@ -203,7 +203,7 @@ class RoundWiseTS(Policy):
     >>> import armwise as aw
     >>> policy = aw.RoundWiseTS()
     >>> policy
-    RoundWiseTS(lam=1.0, v=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    RoundWiseTS(lam=1.0, v=0.1, blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
@@ -213,7 +213,7 @@ class RoundWiseTS(Policy):
     def __init__(
         self,
         lam: float = 1.0,
-        v: float | Theory = 1.0,
+        v: float | Theory = 0.1,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -236,7 +236,7 @@ class ArmWiseTS(Policy):
     >>> import armwise as aw
     >>> policy = aw.ArmWiseTS()
     >>> policy
-    ArmWiseTS(lam=1.0, v=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    ArmWiseTS(lam=1.0, v=0.1, blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
@@ -246,7 +246,7 @@ class ArmWiseTS(Policy):
     def __init__(
         self,
         lam: float = 1.0,
-        v: float | Theory = 1.0,
+        v: float | Theory = 0.1,
         *,
         blocks: int = 1,
         seed: int | None = 0,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -246,3 +249,46 @@ def test_a_file_of_format_1_loads_and_says_what_it_lacks(tmp_path) -> None:
     new = aw.Greedy().partial_fit([[1.0], [2.0]], [3.0, -1.0])
     assert new.rr_ == [10.0]
     assert aw.Greedy(blocks=2).rr_ == [0.0, 0.0]
+
+
+def test_a_long_partial_fit_has_the_bits_of_short_ones() -> None:
+    x, r = np.random.default_rng(8).standard_normal((9_000, 60)), np.linspace(-1.0, 1.0, 9_000)
+    weights = np.linspace(0.5, 2.0, 9_000)
+    for weight in (None, weights):
+        for dtype in (np.float64, np.float32):
+            whole, parts = aw.Greedy(), aw.Greedy()
+            whole.partial_fit(x.astype(dtype), r, weight)
+            for i in range(0, 9_000, 300):
+                part = None if weight is None else weight[i : i + 300]
+                parts.partial_fit(x[i : i + 300].astype(dtype), r[i : i + 300], part)
+            assert whole.theta_.tobytes() == parts.theta_.tobytes()
+            assert whole.count_ == 9_000
+
+
+def test_a_bad_row_at_the_end_of_a_long_partial_fit_leaves_the_policy_as_it_was() -> None:
+    policy = aw.Greedy().partial_fit(np.eye(60), np.ones(60))
+    before = policy.theta_.tobytes()
+    x = np.ones((9_000, 60))
+    x[8_999, 7] = np.nan
+    with pytest.raises(ValueError, match=r"8999.*7"):
+        policy.partial_fit(x, np.ones(9_000))
+    assert policy.theta_.tobytes() == before
+    assert policy.count_ == 60
+
+
+def test_ctrl_c_stops_a_long_partial_fit_and_nothing_is_learned() -> None:
+    x, r = np.ones((10_000, 1_500), dtype=np.float32), np.ones(10_000)
+    policy = aw.Greedy().partial_fit(x[:1], r[:1])
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    # A program that a shell runs in the background begins with the signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer.start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            policy.partial_fit(x, r)
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - start < 10.0
+    assert policy.count_ == 1

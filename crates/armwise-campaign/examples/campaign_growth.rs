@@ -14,9 +14,10 @@ use armwise_campaign::{
     config::Config,
     core::{Feedback, close, learn, status},
     init,
+    output::Existing,
     round::{ChooseOptions, choose},
     store::sqlite::verify,
-    table::Table,
+    table::{SheetFile, Table},
 };
 use std::{
     error::Error,
@@ -87,7 +88,7 @@ fn play(path: &Path, customers: &Path, folder: &Path, round: usize) -> Result<[f
     let start = Instant::now();
     let mut campaign = Campaign::write(path, "choose")?;
     let choice = choose(&campaign, &Table::open(customers, None)?, ChooseOptions::default(), &|_| ())?;
-    choice.commit(&mut campaign, Some(&folder.join("sends.csv")))?;
+    choice.commit(&mut campaign, Some(SheetFile::begin(&folder.join("sends.csv"), Existing::Replace, &[])?))?;
     drop(campaign);
     let chosen = start.elapsed().as_secs_f64();
     let mut learned = 0.0;
@@ -100,14 +101,14 @@ fn play(path: &Path, customers: &Path, folder: &Path, round: usize) -> Result<[f
         fs::write(&responses, text)?;
         let start = Instant::now();
         let mut campaign = Campaign::write(path, "learn")?;
-        learn(&mut campaign, &Table::open(&responses, None)?, Feedback::Rewards, None)?;
+        learn(&mut campaign, &Table::open(&responses, None)?, Feedback::Rewards, None, None)?;
         drop(campaign);
         learned += start.elapsed().as_secs_f64() / 10.0;
     }
     let start = Instant::now();
     status(&Campaign::read(path)?)?;
     let told = start.elapsed().as_secs_f64();
-    close(&mut Campaign::write(path, "close")?, round as u64)?;
+    close(&mut Campaign::write(path, "close")?, round as u64, None)?;
     Ok([chosen, learned, told])
 }
 

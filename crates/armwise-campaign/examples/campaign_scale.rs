@@ -16,8 +16,9 @@ use armwise_campaign::{
     config::Config,
     core::{Feedback, learn},
     init,
+    output::Existing,
     round::{ChooseOptions, choose},
-    table::{BATCH, Cell, Sheet, Table},
+    table::{BATCH, Cell, Sheet, SheetFile, Table},
 };
 use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
@@ -114,7 +115,7 @@ fn begin(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     choice.commit(&mut campaign, None)?;
     let answered = path.with_extension("answers.parquet");
     answers.write(&answered)?.publish()?;
-    learn(&mut campaign, &Table::open(&answered, None)?, Feedback::Rewards, None)?;
+    learn(&mut campaign, &Table::open(&answered, None)?, Feedback::Rewards, None, None)?;
     Ok(())
 }
 
@@ -123,7 +124,7 @@ fn next_round(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     let mut campaign = Campaign::write(path, "campaign_scale")?;
     let choice = choose(&campaign, &Table::open(file, None)?, ChooseOptions::default(), &|_| ())?;
     let (chosen, sends) = (start.elapsed().as_secs_f64(), choice.sent.len());
-    choice.commit(&mut campaign, Some(&path.with_extension("csv")))?;
+    choice.commit(&mut campaign, Some(SheetFile::begin(&path.with_extension("csv"), Existing::Replace, &[])?))?;
     drop(campaign);
     let whole = start.elapsed().as_secs_f64();
     let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -77,6 +77,14 @@ pub enum Error {
         /// The table.
         table: String,
     },
+    /// A table names neither decisions nor rounds, and it can be about several rounds or about none.
+    #[error("{table}: it names neither decisions nor rounds, so its round must be said; {}", possible(rounds))]
+    WhichRound {
+        /// The table.
+        table: String,
+        /// The rounds that it can be about.
+        rounds: Vec<u64>,
+    },
     /// The name of a file does not tell the format of its table.
     #[error("{}: the extension is not that of a Parquet, CSV or Arrow file", path.display())]
     UnknownFormat {
@@ -103,6 +111,23 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file cannot be written there.
+    #[error("{} cannot be written to: it is {is}; choose another name", path.display())]
+    Output {
+        /// The path.
+        path: PathBuf,
+        /// What it is instead of a file that may be written.
+        is: &'static str,
+    },
+    /// The command is done and on the disk, but the file that tells of it could not be written.
+    #[error("{done}, but not written out: {error}")]
+    NotWrittenOut {
+        /// What was done.
+        done: String,
+        /// Why the file could not be written.
+        #[source]
+        error: Box<Error>,
+    },
     /// The campaign refuses the command.
     #[error("{0}")]
     Refused(Refusal),
@@ -116,8 +141,8 @@ pub enum Error {
         /// The last entry.
         found: u64,
     },
-    /// An entry of the journal has the same key already.
-    #[error("{}: an entry has the key {key:?} already", path.display())]
+    /// An entry of the journal has the same key already, for another request.
+    #[error("{}: the key {key:?} was used for another request; give a new request a new key", path.display())]
     KeyUsed {
         /// The journal.
         path: PathBuf,
@@ -139,6 +164,14 @@ pub enum Error {
         path: PathBuf,
         /// Who holds the lock.
         holder: String,
+    },
+    /// The file has several names, and a writer under each would not see the others.
+    #[error("{}: the file has {links} names (hard links); remove all but one, since writers under different names would lose each other's rows", path.display())]
+    Linked {
+        /// The campaign.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
     },
     /// The file cannot be read or written.
     #[error("{}: {problem}", path.display())]
@@ -165,6 +198,12 @@ pub enum Error {
     /// The library refused.
     #[error(transparent)]
     Library(#[from] armwise::Error),
+}
+
+/// The rounds that a table can be about, in words.
+fn possible(rounds: &[u64]) -> String {
+    let names: Vec<String> = rounds.iter().map(u64::to_string).collect();
+    if names.is_empty() { "no round is open".to_owned() } else { format!("it can be {}", names.join(", ")) }
 }
 
 impl From<Refusal> for Error {

@@ -2,10 +2,10 @@
 
 use crate::{
     Campaign, Error,
-    config::{Config, LeftOut, guess},
-    core::Setup,
+    config::{Config, LeftOut, guess, room},
+    core::{LAST_GIVEN_ROUND, Setup},
     input::Source,
-    recipe::{Recipe, fit},
+    recipe::{Extreme, Recipe, fit_and_look},
 };
 use armwise::{Algorithm, Learner, Model};
 use serde::Serialize;
@@ -22,6 +22,8 @@ pub struct Begun {
     pub sample: usize,
     /// Columns that are not used, with the reason.
     pub left_out: LeftOut,
+    /// Values so extreme that the others of their column can hardly be told apart.
+    pub extremes: Vec<Extreme>,
     /// The frozen recipe.
     pub recipe: Recipe,
 }
@@ -64,13 +66,15 @@ pub fn init_from(
     mut config: Config,
     start: Option<(&str, &str)>,
 ) -> Result<(Campaign, Begun), Error> {
-    if path.exists() {
+    if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.to_owned() });
     }
     let left_out = complete(&mut config, table)?;
+    config.check("the rules")?;
     let needed: Vec<String> = config.own_columns().into_iter().collect();
     table.batches(Some(&needed))?;
-    let recipe = fit(&config, table)?;
+    let (recipe, extremes) = fit_and_look(&config, table)?;
+    room(recipe.dim(), config.promotion.len())?;
     // Refuses parameters outside their range before the file is there.
     Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
     let start = start.map(|(name, text)| known(name, text, &config, &recipe)).transpose()?;
@@ -79,6 +83,7 @@ pub fn init_from(
         features: recipe.dim(),
         sample: recipe.sample,
         left_out,
+        extremes,
         recipe: recipe.clone(),
     };
     Ok((Campaign::create(path, Setup { start, ..Setup::new(config, recipe) })?, begun))
@@ -105,7 +110,7 @@ fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Mod
         let (found, gamma) = (model.gamma(), config.gamma);
         return Err(bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}")));
     }
-    if model.t() >= 1 << 30 {
+    if model.t() > LAST_GIVEN_ROUND {
         return Err(bad(format!("the learner's last round is {}, which leaves no room for more rounds", model.t())));
     }
     Ok(model)

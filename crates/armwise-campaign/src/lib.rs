@@ -10,6 +10,7 @@
 //! | [`mod@core`] | commands, the journal of entries, the model as a function of it; rewards, each counted once; status, why, verify |
 //! | [`store`] | where the journal is kept: a SQLite file, or memory |
 //! | [`round`] | choosing a round from a table in parts, limits from columns |
+//! | [`output`] | files that get their name only when they are complete, and never take the place of what is read |
 //! | [`report`] | one HTML page: rounds, promotions, segments, effects, calibration, uplift |
 
 #![warn(clippy::print_stderr)]
@@ -18,6 +19,7 @@ pub mod core;
 mod error;
 mod init;
 mod input;
+pub mod output;
 pub mod report;
 pub mod round;
 pub mod store;

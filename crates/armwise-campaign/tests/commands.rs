@@ -43,17 +43,17 @@ fn a_revoked_round_was_never_sent() {
     let before = campaign.model().unwrap();
     let rested = choose_round(&mut campaign, &table).unwrap().resting;
     learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr2-1,1\nr2-2,0.25\n").unwrap();
-    close(&mut campaign, 2).unwrap();
+    close(&mut campaign, 2, None).unwrap();
     let first = campaign.sent(2).unwrap()[0].clone();
 
-    let revoked = revoke(&mut campaign, 2).unwrap();
+    let revoked = revoke(&mut campaign, 2, None).unwrap();
     assert_eq!((revoked.already, revoked.sends, revoked.rewards), (false, 17, 17));
     assert_eq!(campaign.model().unwrap(), before, "what was learned from it is gone, to the bit");
     let head = campaign.head();
-    let again = revoke(&mut campaign, 2).unwrap();
+    let again = revoke(&mut campaign, 2, None).unwrap();
     assert!(again.already && campaign.head() == head, "a second time changes nothing");
-    assert!(matches!(close(&mut campaign, 2), Err(Error::Refused(Refusal::Revoked(2)))));
-    assert!(matches!(revoke(&mut campaign, 9), Err(Error::NotFound { .. })));
+    assert!(matches!(close(&mut campaign, 2, None), Err(Error::Refused(Refusal::Revoked(2)))));
+    assert!(matches!(revoke(&mut campaign, 9, None), Err(Error::NotFound { .. })));
 
     let text = format!("decision,customer,reward\nr2-5,,1\n,{},1\nr1-2,,1\n", first.customer);
     let chosen_before = campaign.sent(1).unwrap().iter().any(|sent| sent.customer == first.customer);
@@ -98,7 +98,7 @@ fn a_round_that_was_revoked_before_anything_was_heard_leaves_no_trace_in_the_mod
     let empty = campaign.model().unwrap();
     choose_round(&mut campaign, &table).unwrap();
     let sent = campaign.sent(1).unwrap();
-    revoke(&mut campaign, 1).unwrap();
+    revoke(&mut campaign, 1, None).unwrap();
     assert_eq!((campaign.model().unwrap(), campaign.model_hash()), (empty.clone(), model_hash(&empty)));
     // A customer of both rounds: a response can only be about the one that was sent.
     choose_round(&mut campaign, &table).unwrap();
@@ -128,11 +128,11 @@ fn amended_rules_hold_from_the_next_round_on() {
         [[limits.group]]\ncolumn = \"region\"\nvalue = \"north\"\nmax = 4\n\
         [[promotion]]\nname = \"mail\"\nquota = { max = 20 }\ncost = 1.0\n\
         [[promotion]]\nname = \"call\"\nquota = { max = 3 }\ncost = 4.0\neligible = \"may_call\"\n";
-    let amended = amend(&mut campaign, rules(text)).unwrap();
+    let amended = amend(&mut campaign, rules(text), None).unwrap();
     assert_eq!(amended.changed, ["algorithm", "limits", "promotion", "reward", "segment", "ties"]);
     assert_eq!((amended.from, campaign.model().unwrap()), (3, model), "what was learned stays");
     let head = campaign.head();
-    assert!(amend(&mut campaign, rules(text)).unwrap().changed.is_empty() && campaign.head() == head);
+    assert!(amend(&mut campaign, rules(text), None).unwrap().changed.is_empty() && campaign.head() == head);
     let path = campaign.path().to_owned();
     drop(campaign);
     let mut campaign = Campaign::write(&path, "test").unwrap();
@@ -147,7 +147,7 @@ fn amended_rules_hold_from_the_next_round_on() {
     let (learned, _) =
         learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr2-1,4\nr3-1,4\nr3-2,6\n").unwrap();
     assert_eq!((learned.applied, learned.reasons["invalid"], &learned.rounds[..]), (1, 2, &[3][..]));
-    let (one, three) = (close(&mut campaign, 1).unwrap(), close(&mut campaign, 3).unwrap());
+    let (one, three) = (close(&mut campaign, 1, None).unwrap(), close(&mut campaign, 3, None).unwrap());
     assert_eq!((one.default.to_bits(), three.default.to_bits()), (0.0_f64.to_bits(), 0.25_f64.to_bits()));
     let lines = status(&campaign).unwrap().rounds;
     assert!((lines[0].mean_reward.unwrap() - 1.5 / 17.0).abs() < 1e-12);
@@ -209,13 +209,13 @@ fn what_earlier_rounds_depend_on_cannot_be_amended() {
     cases[6].0.promotion.pop();
     cases[6].1 = Frozen::Promotions;
     for (config, frozen) in cases {
-        let refused = amend(&mut campaign, config);
+        let refused = amend(&mut campaign, config, None);
         let Err(error @ Error::Refused(Refusal::Frozen(found))) = refused else { panic!("{refused:?}") };
         assert_eq!(found, frozen);
         assert!(error.to_string().contains(frozen.field()), "{error}");
         assert_eq!(campaign.head(), head);
     }
-    assert!(amend(&mut campaign, good).unwrap().changed.is_empty());
+    assert!(amend(&mut campaign, good, None).unwrap().changed.is_empty());
 }
 
 /// Somebody looks while somebody else writes: what is seen is the campaign as it was opened, whole.

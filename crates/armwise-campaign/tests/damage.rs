@@ -51,7 +51,7 @@ fn campaign(folder: &Folder) -> std::path::PathBuf {
         let text = format!("decision,reward\nr{round}-1,1\nr{round}-3,0.25\nr{round}-16,0.5\n");
         learn_text(&mut campaign, folder, Feedback::Rewards, &text).unwrap();
     }
-    close(&mut campaign, 1).unwrap();
+    close(&mut campaign, 1, None).unwrap();
     campaign.path().to_owned()
 }
 
@@ -108,7 +108,7 @@ fn a_damaged_checkpoint_is_made_anew() {
         assert_eq!((checked.good, checked.findings.len()), (false, 1), "{damage}: {:?}", checked.findings);
     }
     let mut campaign = Campaign::write(&path, "test").unwrap();
-    close(&mut campaign, 2).unwrap();
+    close(&mut campaign, 2, None).unwrap();
     drop(campaign);
     let campaign = Campaign::read(&path).unwrap();
     assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
@@ -171,7 +171,7 @@ fn damaged_sums_are_made_anew() {
     assert_eq!((checked.good, checked.findings.len(), checked.replayed), (false, 2, Some(good.model)));
     // The next entries write them again.
     let mut campaign = Campaign::write(&path, "test").unwrap();
-    close(&mut campaign, 2).unwrap();
+    close(&mut campaign, 2, None).unwrap();
     learn_text(&mut campaign, &folder, Feedback::Corrections, "decision,reward\nr1-1,0.5\n").unwrap();
     assert!(campaign.verify().good);
 }

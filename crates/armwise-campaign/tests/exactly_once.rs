@@ -1,7 +1,8 @@
-//! Each reward is counted once, whatever the order, the splitting and the repetitions.
+//! Each reward is counted once, whatever the order, the splitting, the repetitions and the failures.
 //!
-//! The reference keeps a map from decision to reward, by rules written a second time here, and
-//! sums it in the end; the campaign's model must have its bits.
+//! The reference keeps a map from decision to reward, by rules written a second time here, and sums it in the end; the
+//! campaign's model must have its bits. Some requests have a key, some name customers only, and some meet a store that
+//! fails before, in or after the commit and are then sent again to a campaign that was opened anew.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
 
@@ -9,47 +10,119 @@ mod common;
 
 use armwise::{Model, Observation};
 use armwise_campaign::{
-    Campaign,
-    core::{DecisionId, Feedback, close, model_hash, revoke},
+    Campaign, Error,
+    core::{DecisionId, Feedback, Key, Learned, close, learn, model_hash, revoke},
+    round::{ChooseOptions, choose},
+    store::sqlite::Sqlite,
 };
-use common::{Folder, TWO, begin, choose_round, customers, learn_text};
+use common::{
+    Folder, TWO, begin, choose_round, csv, customers,
+    failing::{Failing, Stage},
+    learn_text, open,
+};
 use proptest::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+};
+
+/// A table of responses and all that goes with it.
+#[derive(Debug, Clone, PartialEq)]
+struct Table {
+    feedback: Feedback,
+    rows: Vec<Row>,
+    /// Without decisions: customers only, of this round or of the only one it can be.
+    list: bool,
+    round: Option<u64>,
+}
+
+/// Who, and what it was worth.
+#[derive(Debug, Clone, PartialEq)]
+struct Row {
+    decision: DecisionId,
+    customer: String,
+    reward: f64,
+}
 
 #[derive(Debug, Clone)]
 enum Action {
     Choose,
-    /// Rows (which decision, which reward), and what the table is about.
-    Table(Feedback, Vec<(usize, u8)>),
+    /// Rows (which decision or customer, which reward), and what the table is about.
+    Table {
+        feedback: Feedback,
+        rows: Vec<(usize, u8)>,
+        list: bool,
+        round: Option<usize>,
+    },
     /// An earlier table once more.
     Again(usize),
     Close(usize),
     Revoke(usize),
 }
 
-fn action() -> impl Strategy<Value = Action> {
+/// An action, perhaps with a key, perhaps with a failure at its first try.
+fn action() -> impl Strategy<Value = (Action, Option<u8>, Option<Stage>)> {
     let rows = || prop::collection::vec((any::<usize>(), 0_u8..3), 1..12);
-    prop_oneof![
+    let table = |feedback: Feedback, list: bool| {
+        (rows(), prop::option::of(any::<usize>())).prop_map(move |(rows, round)| Action::Table {
+            feedback,
+            rows,
+            list,
+            round,
+        })
+    };
+    let action = prop_oneof![
         2 => Just(Action::Choose),
-        5 => rows().prop_map(|rows| Action::Table(Feedback::Rewards, rows)),
-        2 => rows().prop_map(|rows| Action::Table(Feedback::Corrections, rows)),
-        2 => rows().prop_map(|rows| Action::Table(Feedback::Undelivered, rows)),
-        3 => any::<usize>().prop_map(Action::Again),
+        5 => table(Feedback::Rewards, false),
+        2 => table(Feedback::Corrections, false),
+        2 => table(Feedback::Undelivered, false),
+        4 => table(Feedback::Responders { worth: 0.5 }, true),
+        1 => table(Feedback::Corrections, true),
+        4 => any::<usize>().prop_map(Action::Again),
         1 => any::<usize>().prop_map(Action::Close),
         1 => any::<usize>().prop_map(Action::Revoke),
-    ]
+    ];
+    let stage = prop::sample::select(Stage::ALL.to_vec());
+    (action, prop::option::weighted(0.4, 0_u8..4), prop::option::weighted(0.3, stage))
 }
+
+/// What makes two requests the same.
+type Asked = (Feedback, Option<u64>, String);
 
 /// What is known of a decision: a reward, or that it did not arrive.
 #[derive(Default)]
 struct Reference {
     known: BTreeMap<DecisionId, Option<f64>>,
+    /// All rewards that a decision ever had.
+    had: BTreeMap<DecisionId, BTreeSet<u64>>,
+    rounds: u64,
     closed: BTreeSet<u64>,
     revoked: BTreeSet<u64>,
+    /// What was asked with a key, and the answer.
+    keys: BTreeMap<u8, (Asked, (Learned, String))>,
 }
 
 impl Reference {
-    fn take(&mut self, kind: Feedback, rows: &[(DecisionId, f64)]) {
+    /// The rounds that a table can be about.
+    fn possible(&self, feedback: Feedback) -> Vec<u64> {
+        let later = matches!(feedback, Feedback::Corrections | Feedback::Undelivered);
+        let fits = |round: &u64| !self.revoked.contains(round) && (later || !self.closed.contains(round));
+        (1..=self.rounds).filter(fits).collect()
+    }
+
+    fn take(&mut self, table: &Table, keyed: bool, decision_of: impl Fn(u64, &str) -> Option<DecisionId>) {
+        let kind = table.feedback;
+        let round = table.round.or_else(|| self.possible(kind).first().copied());
+        let mut rows: Vec<(DecisionId, f64)> = Vec::new();
+        for row in &table.rows {
+            match (table.list, round) {
+                (false, _) if table.round.is_none_or(|round| round == row.decision.round) => {
+                    rows.push((row.decision, row.reward));
+                }
+                (true, Some(round)) => rows.extend(decision_of(round, &row.customer).map(|id| (id, row.reward))),
+                _ => {}
+            }
+        }
         // Of a decision about which a table contradicts itself, nothing is believed.
         let contradicted = |id: DecisionId, reward: f64| {
             kind != Feedback::Undelivered
@@ -59,13 +132,19 @@ impl Reference {
             |&&(id, reward): &&(DecisionId, f64)| !contradicted(id, reward) && !self.revoked.contains(&id.round);
         for &(id, reward) in rows.iter().filter(believed).collect::<Vec<_>>() {
             let known = self.known.contains_key(&id);
+            // Without a key, a correction does not go back to what the decision had before.
+            let had = self.had.entry(id).or_default();
+            let back = known && !keyed && had.contains(&reward.to_bits());
             let change = match kind {
-                Feedback::Rewards => !known && !self.closed.contains(&id.round),
-                Feedback::Corrections => known || self.closed.contains(&id.round),
-                _ => !known,
+                Feedback::Rewards | Feedback::Responders { .. } => !known && !self.closed.contains(&id.round),
+                Feedback::Corrections => (known || self.closed.contains(&id.round)) && !back,
+                Feedback::Undelivered => !known,
             };
             if change {
                 self.known.insert(id, if kind == Feedback::Undelivered { None } else { Some(reward) });
+                if kind != Feedback::Undelivered {
+                    had.insert(reward.to_bits());
+                }
             }
         }
     }
@@ -88,29 +167,86 @@ impl Reference {
     }
 }
 
+/// A campaign's file, opened anew whenever a command has failed.
+struct Opened {
+    folder: Folder,
+    table: PathBuf,
+    path: PathBuf,
+    campaign: Option<Campaign>,
+}
+
+impl Opened {
+    fn new() -> Self {
+        let folder = Folder::new("once");
+        let table = folder.write("customers.csv", customers(60));
+        let path = begin(&folder, &table, TWO).unwrap().path().to_owned();
+        Self { folder, table, path, campaign: None }
+    }
+
+    fn open(&mut self, fail: Option<Stage>) -> &mut Campaign {
+        self.campaign = None;
+        let store = Failing::new(Sqlite::open(&self.path, Some("test")).unwrap(), fail);
+        self.campaign.insert(Campaign::open(Box::new(store)).unwrap())
+    }
+
+    /// Does something; if the store fails, opens the campaign anew and, unless it `is_done`, does it again.
+    fn retried<T>(
+        &mut self,
+        fail: Option<Stage>,
+        is_done: impl Fn(&Campaign) -> bool,
+        act: impl Fn(&mut Campaign, &Path) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let table = self.table.clone();
+        match act(self.open(fail), &table) {
+            Err(Error::Storage { problem, .. }) if problem == Failing::<Sqlite>::PROBLEM => {
+                let campaign = self.open(None);
+                if is_done(campaign) { Ok(None) } else { act(campaign, &table).map(Some) }
+            }
+            done => done.map(Some),
+        }
+    }
+}
+
+fn told(table: &Table) -> String {
+    let head = if table.list { "customer,reward\n" } else { "decision,reward\n" };
+    let line = |row: &Row| {
+        let who = if table.list { row.customer.clone() } else { row.decision.to_string() };
+        format!("{who},{}\n", row.reward)
+    };
+    head.to_owned() + &table.rows.iter().map(line).collect::<Vec<_>>().concat()
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_model_is_that_of_the_reference(actions in prop::collection::vec(action(), 1..24)) {
-        let folder = Folder::new("once");
-        let table = folder.write("customers.csv", customers(60));
-        let mut campaign = begin(&folder, &table, TWO).unwrap();
+        let mut opened = Opened::new();
         let mut reference = Reference::default();
-        let mut tables: Vec<(Feedback, Vec<(DecisionId, f64)>)> = Vec::new();
-        choose_round(&mut campaign, &table).unwrap();
-        for action in actions {
-            let rounds: Vec<u64> = campaign.rounds().keys().copied().collect();
-            let now = match action {
+        let mut tables: Vec<Table> = Vec::new();
+        for (action, key, fail) in [(Action::Choose, None, None)].into_iter().chain(actions) {
+            let rounds: Vec<u64> = (1..=reference.rounds).collect();
+            let name = key.map(|key| Key::new(&format!("k{key}")).unwrap());
+            let table = match action {
                 Action::Choose => {
-                    if rounds.len() < 4 {
-                        choose_round(&mut campaign, &table).unwrap();
+                    if rounds.len() >= 4 {
+                        continue;
                     }
+                    // Each round has its own key; without one, whoever is not sure looks before choosing again.
+                    let key = key.map(|_| Key::new(&format!("round-{}", reference.rounds + 1)).unwrap());
+                    let is_done = |campaign: &Campaign| key.is_none() && campaign.rounds().len() > rounds.len();
+                    let options = || ChooseOptions { key: key.clone(), ..ChooseOptions::default() };
+                    let round = opened.retried(fail, is_done, |campaign, table| {
+                        choose(campaign, &open(table), options(), &|_| ())?.commit(campaign, None)
+                    });
+                    reference.rounds += 1;
+                    prop_assert!(round.unwrap().is_none_or(|summary| summary.round == reference.rounds));
+                    prop_assert_eq!(opened.open(None).rounds().len() as u64, reference.rounds);
                     continue;
                 }
                 Action::Close(which) => {
                     let round = rounds[which % rounds.len()];
-                    let closed = close(&mut campaign, round);
+                    let closed = opened.retried(fail, |_| false, |campaign, _| close(campaign, round, None));
                     prop_assert_eq!(closed.is_err(), reference.revoked.contains(&round), "only a revoked round stays");
                     if closed.is_ok() {
                         reference.closed.insert(round);
@@ -119,38 +255,72 @@ proptest! {
                 }
                 Action::Revoke(which) => {
                     let round = rounds[which % rounds.len()];
-                    let already = !reference.revoked.insert(round);
-                    let revoked = revoke(&mut campaign, round).unwrap();
-                    prop_assert_eq!(revoked.already, already);
-                    prop_assert_eq!(revoked.model, model_hash(&reference.model(&campaign)));
+                    reference.revoked.insert(round);
+                    let revoked = opened.retried(fail, |_| false, |campaign, _| revoke(campaign, round, None));
+                    let expected = model_hash(&reference.model(opened.open(None)));
+                    prop_assert_eq!(revoked.unwrap().unwrap().model, expected);
                     continue;
                 }
                 Action::Again(which) if tables.is_empty() => { let _ = which; continue }
                 Action::Again(which) => tables[which % tables.len()].clone(),
-                Action::Table(kind, rows) => {
-                    let id = |which: usize| DecisionId {
-                        round: rounds[which % rounds.len()],
-                        number: (which / 7 % 17) as u32 + 1,
+                Action::Table { feedback, rows, list, round } => {
+                    let row = |(which, reward): (usize, u8)| Row {
+                        decision: DecisionId {
+                            round: rounds[which % rounds.len()],
+                            number: (which / 7 % 17) as u32 + 1,
+                        },
+                        // Few of them, so that the lists of two weeks are often the same.
+                        customer: format!("C{:04}", which % 12),
+                        reward: match feedback { Feedback::Responders { worth } => worth, _ => f64::from(reward) / 2.0 },
                     };
-                    let rows: Vec<_> = rows.into_iter().map(|(which, r)| (id(which), f64::from(r) / 2.0)).collect();
-                    tables.push((kind, rows.clone()));
-                    (kind, rows)
+                    let round = round.filter(|_| list).map(|which| rounds[which % rounds.len()]);
+                    Table { feedback, rows: rows.into_iter().map(row).collect(), list, round }
                 }
             };
-            let (kind, rows) = now;
-            let lines: Vec<String> = rows.iter().map(|(id, reward)| format!("{id},{reward}\n")).collect();
-            let text = format!("decision,reward\n{}", lines.concat());
-            let (learned, rejects) = learn_text(&mut campaign, &folder, kind, &text).unwrap();
-            prop_assert_eq!(learned.applied + learned.repeated + learned.rejected, rows.len() as u64);
-            prop_assert_eq!(learned.rejected, rejects.len() as u64);
-            reference.take(kind, &rows);
-            prop_assert_eq!(&learned.model, &model_hash(&reference.model(&campaign)));
+            tables.push(table.clone());
+            let text = told(&table);
+            let path = opened.folder.write("responses.csv", &text);
+            let asked = (table.feedback, table.round, text);
+            let answer = opened.retried(fail, |_| false, |campaign, _| {
+                learn(campaign, &open(&path), table.feedback, table.round, name.as_ref())
+            });
+            let possible = reference.possible(table.feedback);
+            match key.and_then(|key| reference.keys.get(&key)) {
+                Some((same, before)) if *same == asked => {
+                    let (learned, rejects) = answer.unwrap().unwrap();
+                    prop_assert_eq!(&(learned, csv(&rejects)), before, "the same request gets the same answer");
+                }
+                Some(_) => {
+                    prop_assert!(matches!(answer, Err(Error::KeyUsed { .. })), "{:?}", answer);
+                }
+                None if table.list && table.round.is_none() && possible.len() != 1 => {
+                    let refused = answer.unwrap_err();
+                    let expected = matches!(&refused, Error::WhichRound { rounds, .. } if *rounds == possible);
+                    prop_assert!(expected, "{} for {:?}", refused, possible);
+                }
+                None => {
+                    let (learned, rejects) = answer.unwrap().unwrap();
+                    prop_assert_eq!(learned.applied + learned.repeated + learned.rejected, table.rows.len() as u64);
+                    prop_assert_eq!(learned.rejected, rejects.len() as u64);
+                    let campaign = opened.open(None);
+                    let decision_of = |round: u64, customer: &str| {
+                        let sent = campaign.sent(round).unwrap();
+                        sent.iter().find(|sent| sent.customer == customer).map(|sent| sent.id)
+                    };
+                    reference.take(&table, key.is_some(), decision_of);
+                    prop_assert_eq!(&learned.model, &model_hash(&reference.model(campaign)));
+                    if let Some(key) = key {
+                        reference.keys.insert(key, (asked, (learned, csv(&rejects))));
+                    }
+                }
+            }
+            let campaign = opened.open(None);
+            prop_assert_eq!(campaign.model_hash(), model_hash(&reference.model(campaign)));
         }
-        let expected = model_hash(&reference.model(&campaign));
-        let path = campaign.path().to_owned();
-        drop(campaign);
+        let expected = model_hash(&reference.model(opened.open(None)));
+        opened.campaign = None;
         // The same from the file, through stored sums and without them.
-        let campaign = Campaign::read(&path).unwrap();
+        let campaign = Campaign::read(&opened.path).unwrap();
         prop_assert_eq!(model_hash(&campaign.model().unwrap()), expected);
         prop_assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), expected);
         prop_assert!(campaign.verify().good);
@@ -202,17 +372,22 @@ fn a_customer_who_was_sent_the_same_twice_is_not_guessed() {
     }
     let again = campaign.rounds().keys().skip(1).flat_map(|&round| campaign.sent(round).unwrap());
     assert!(again.into_iter().any(|sent| (&sent.customer, &sent.promotion) == (&first.customer, &first.promotion)));
-    let hash = model_hash(&campaign.model().unwrap());
-    // The same table once more is a no-op; a new one that says the same is put aside; with the round it is known.
+    let (hash, head) = (model_hash(&campaign.model().unwrap()), campaign.head());
+    // The same table once more could be about any of five rounds, so all of it is refused.
+    let refused = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap_err();
+    assert!(matches!(&refused, Error::WhichRound { rounds, .. } if *rounds == [1, 2, 3, 4, 5]), "{refused}");
+    // Where only some rows name neither a decision nor a round, those are put aside, however often they are read.
+    let (customer, promotion) = (&first.customer, &first.promotion);
+    let text = format!("decision,customer,promotion,reward\nr1-1,,,1\n,{customer},{promotion},1\n");
+    for _ in 0..2 {
+        let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
+        assert_eq!((learned.applied, learned.repeated, learned.reasons.get("ambiguous")), (0, 1, Some(&1)));
+    }
+    // With the round it is known.
+    let text = format!("customer,promotion,reward,round\n{customer},{promotion},1,1\n");
     let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
     assert_eq!((learned.applied, learned.repeated), (0, 1));
-    let text = format!("customer,promotion,reward\n{},{},1\n", first.customer, first.promotion);
-    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
-    assert_eq!((learned.applied, learned.reasons.get("ambiguous")), (0, Some(&1)));
-    let text = format!("customer,promotion,reward,round\n{},{},1,1\n", first.customer, first.promotion);
-    let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
-    assert_eq!((learned.applied, learned.repeated), (0, 1));
-    assert_eq!(model_hash(&campaign.model().unwrap()), hash);
+    assert_eq!((model_hash(&campaign.model().unwrap()), campaign.head()), (hash, head));
 }
 
 #[test]
@@ -224,7 +399,7 @@ fn bounces_are_never_learned_as_silence() {
     let bounced = "decision\nr1-1\nr1-2\nr1-2\n";
     let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Undelivered, bounced).unwrap();
     assert_eq!((learned.applied, learned.repeated), (2, 1));
-    close(&mut campaign, 1).unwrap();
+    close(&mut campaign, 1, None).unwrap();
     let count = |campaign: &Campaign| campaign.model().unwrap().blocks().iter().map(armwise::Block::count).sum::<u64>();
     assert_eq!(count(&campaign), 15);
     // A bounce that is reported after the window takes the silence back.

@@ -8,7 +8,7 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{
-        DecisionId, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Sent, Setup, Sha,
+        Check, EachDecision, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Setup,
         close, learn, model_hash, status,
     },
     recipe::fit,
@@ -47,8 +47,18 @@ impl<J: Journal> Journal for Counting<J> {
     fn path(&self) -> &Path {
         self.journal.path()
     }
-    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error> {
-        self.journal.append(against, rows, seal)
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
+        // What is read back before the commit is what this very append wrote, so it is not counted.
+        self.journal.append(against, rows, seal, check)
+    }
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
+        self.one(self.journal.keyed(key))
     }
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         self.one(self.journal.entry(seq))
@@ -62,11 +72,11 @@ impl<J: Journal> Journal for Counting<J> {
     fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
         self.one(self.journal.sums(segment))
     }
-    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
-        self.all(self.journal.decisions(round))
-    }
-    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error> {
-        self.one(self.journal.decision(id))
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
+        self.journal.each_decision(round, &mut |seq, sent| {
+            self.read.fetch_add(1, Ordering::Relaxed);
+            take(seq, sent)
+        })
     }
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
         self.all(self.journal.decisions_of(customer))
@@ -76,9 +86,6 @@ impl<J: Journal> Journal for Counting<J> {
     }
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         self.all(self.journal.heard(round))
-    }
-    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error> {
-        self.journal.has_read(kind, digest)
     }
     fn count(&self) -> Result<(u64, u64), Error> {
         self.journal.count()
@@ -116,7 +123,8 @@ fn rounds<J: Journal + 'static>(folder: &Folder, journal: &dyn Fn() -> J, count:
             let mut learned = 0;
             for part in 0..LEARNS {
                 let path = folder.write("r.csv", format!("decision,reward\nr{round}-{},1\n", 2 * part + 1));
-                let rows = counted(journal(), |campaign| learn(campaign, &open(&path), Feedback::Rewards, None)).1;
+                let rows =
+                    counted(journal(), |campaign| learn(campaign, &open(&path), Feedback::Rewards, None, None)).1;
                 learned = u64::max(learned, rows);
             }
             let (_, told) = counted(journal(), |campaign| status(campaign).unwrap());
@@ -162,7 +170,7 @@ fn a_late_reward_for_an_early_round_is_counted_and_costs_once() {
     let learn_text = |text: &str| {
         let path = folder.write("late.csv", format!("decision,reward\n{text}\n"));
         counted(memory.clone(), |campaign| {
-            let learned = learn(campaign, &open(&path), Feedback::Rewards, None).unwrap().0;
+            let learned = learn(campaign, &open(&path), Feedback::Rewards, None, None).unwrap().0;
             assert_eq!((learned.applied, learned.model), (1, model_hash(&campaign.replay(u64::MAX).unwrap())));
         });
         counted(memory.clone(), |campaign| campaign.model().unwrap()).1
@@ -170,7 +178,7 @@ fn a_late_reward_for_an_early_round_is_counted_and_costs_once() {
     let usual = learn_text("r24-20,0.5");
     assert!(learn_text("r2-20,0.25") <= usual, "a checkpoint follows at once");
     let (verified, _) = counted(memory.clone(), |campaign| {
-        close(campaign, 1).unwrap();
+        close(campaign, 1, None).unwrap();
         campaign.verify()
     });
     assert!(verified.good, "{:?}", verified.findings);

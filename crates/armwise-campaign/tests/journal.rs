@@ -5,11 +5,20 @@
 mod common;
 
 use armwise_campaign::{
-    Error,
-    core::{DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows, Sent, Sha},
+    Campaign, Error,
+    config::Config,
+    core::{
+        DecisionId, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows, Sent,
+        Setup, Sha, Verified,
+    },
+    recipe::fit,
     store::{memory::Memory, sqlite::Sqlite},
 };
-use common::Folder;
+use common::{Folder, TWO, choose_round, customers, learn_text, open as table_of};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
 
 /// Runs a check on an empty journal of every store.
 fn each(check: impl Fn(&mut dyn Journal)) {
@@ -51,7 +60,7 @@ fn record(entry: &Entry) -> Record {
 
 /// Appends entries without rows.
 fn append(journal: &mut dyn Journal, against: &Head, entries: &[Entry]) -> Result<Vec<Entry>, Error> {
-    journal.append(against, &[], &mut || Ok(entries.iter().map(record).collect()))
+    journal.append(against, &[], &mut || Ok(entries.iter().map(record).collect()), &mut |_| Ok(()))
 }
 
 fn sent(round: u64, number: u32, customer: &str) -> Sent {
@@ -94,17 +103,31 @@ fn what_goes_in_comes_out_in_its_order() {
             Rows { seq: 4, decisions: &[], outcomes: &last },
         ];
         let kept = |seq| Kept { seq, state: vec![1, seq as u8], model: vec![2] };
-        let appended = journal.append(&first.head(), &rows, &mut || {
+        let mut seal = || {
             Ok(vec![
                 record(&choose),
                 Record { sums: vec![(1, vec![7]), (2, vec![8])], kept: Some(kept(3)), ..record(&learn) },
                 Record { sums: vec![(1, vec![9])], kept: Some(kept(4)), ..record(&correct) },
             ])
-        });
+        };
+        // What is checked before the commit is what everybody reads after it.
+        let mut seen = 0;
+        let mut check = |journal: &dyn Journal| {
+            assert_eq!(journal.entries(1).unwrap(), [choose.clone(), learn.clone(), correct.clone()]);
+            assert_eq!(
+                (journal.decisions(1).unwrap(), journal.outcomes(3).unwrap()),
+                (decisions[..3].to_vec(), later.to_vec())
+            );
+            assert_eq!((journal.sums(1).unwrap(), journal.kept().unwrap()), (Some(vec![9]), Some(kept(4))));
+            seen += 1;
+            Ok(())
+        };
+        let appended = journal.append(&first.head(), &rows, &mut seal, &mut check);
+        assert_eq!(seen, 1, "checked once");
         assert_eq!(appended.unwrap(), [choose.clone(), learn.clone(), correct.clone()]);
-        assert_eq!(journal.entries(0).unwrap(), [first, choose.clone(), learn.clone(), correct.clone()]);
-        assert_eq!(journal.entries(2).unwrap(), [learn.clone(), correct]);
-        assert_eq!((journal.entry(2).unwrap(), journal.entry(5).unwrap()), (Some(choose), None));
+        assert_eq!(journal.entries(0).unwrap(), [first.clone(), choose.clone(), learn.clone(), correct.clone()]);
+        assert_eq!(journal.entries(2).unwrap(), [learn.clone(), correct.clone()]);
+        assert_eq!((journal.entry(2).unwrap(), journal.entry(5).unwrap()), (Some(choose.clone()), None));
         assert_eq!(journal.decisions(1).unwrap(), decisions[..3]);
         assert!(journal.decisions(3).unwrap().is_empty());
         assert_eq!(journal.outcomes(3).unwrap(), later);
@@ -122,12 +145,16 @@ fn what_goes_in_comes_out_in_its_order() {
             Named { id, customer, promotion }
         };
         assert_eq!(journal.decisions_of("ann").unwrap(), [named(0), named(2), named(3)]);
-        assert_eq!(journal.decision(decisions[1].id).unwrap(), Some(named(1)));
-        assert_eq!(journal.decision(DecisionId { round: 1, number: 9 }).unwrap(), None);
+        let mut of = Vec::new();
+        let mut stop = |seq: u64, sent: Sent| {
+            of.push((seq, sent.id.number));
+            if of.len() < 2 { Ok(()) } else { Err(Error::Usage("enough".to_owned())) }
+        };
+        assert!(matches!(journal.each_decision(1, &mut stop), Err(Error::Usage(_))));
+        assert_eq!(of, [(2, 1), (2, 2)], "with their entry, one after the other, until they are not wanted");
         assert_eq!((journal.sums(1).unwrap(), journal.sums(2).unwrap()), (Some(vec![9]), Some(vec![8])));
         assert_eq!((journal.sums(3).unwrap(), journal.kept().unwrap()), (None, Some(kept(4))));
-        let read = |kind| journal.has_read(kind, Sha::of("3")).unwrap();
-        assert!(read(Kind::Learn) && !read(Kind::Correct) && !journal.has_read(Kind::Learn, Sha::of("9")).unwrap());
+        assert_eq!((journal.keyed("b").unwrap(), journal.keyed("c").unwrap()), (Some(learn), None));
         assert_eq!(journal.count().unwrap(), (4, 4));
         assert!(journal.problems().unwrap().is_empty());
     });
@@ -144,7 +171,7 @@ fn an_append_against_another_head_is_refused_and_changes_nothing() {
         // Made by a second writer at the same time.
         let outcomes = [outcome(1, 1, Some(1.0))];
         let rows = [Rows { seq: 2, decisions: &[], outcomes: &outcomes }];
-        let refused = journal.append(&first.head(), &rows, &mut || Ok(vec![record(&other)]));
+        let refused = journal.append(&first.head(), &rows, &mut || Ok(vec![record(&other)]), &mut |_| Ok(()));
         assert!(matches!(refused, Err(Error::HeadMoved { expected: 1, found: 2, .. })), "{refused:?}");
         // The same number, but another history.
         let elsewhere = Head { seq: 2, hash: Sha::of("another") };
@@ -185,12 +212,119 @@ fn what_cannot_be_sealed_leaves_no_trace() {
         append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
         let decisions = [sent(1, 1, "ann")];
         let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[] }];
-        let refused = journal.append(&first.head(), &rows, &mut || Err(Error::Usage("not ready".to_owned())));
+        let choose = entry(&first.head(), Kind::Choose, Some(1), None);
+        let not_ready = || Err(Error::Usage("not ready".to_owned()));
+        let refused = journal.append(&first.head(), &rows, &mut || not_ready(), &mut |_| Ok(()));
         assert!(matches!(refused, Err(Error::Usage(_))));
         assert_eq!((journal.entries(0).unwrap().len(), journal.count().unwrap()), (1, (0, 0)));
-        let choose = entry(&first.head(), Kind::Choose, Some(1), None);
-        journal.append(&first.head(), &rows, &mut || Ok(vec![record(&choose)])).unwrap();
+        let mut seal = || Ok(vec![Record { sums: vec![(1, vec![7])], ..record(&choose) }]);
+        let refused =
+            journal.append(&first.head(), &rows, &mut seal, &mut |_| Err(Error::Usage("not good".to_owned())));
+        assert!(matches!(refused, Err(Error::Usage(_))));
+        assert_eq!((journal.entries(0).unwrap().len(), journal.count().unwrap()), (1, (0, 0)));
+        assert_eq!((journal.sums(1).unwrap(), journal.keyed("k").unwrap()), (None, None));
+        journal.append(&first.head(), &rows, &mut seal, &mut |_| Ok(())).unwrap();
         assert_eq!(journal.decisions(1).unwrap(), decisions);
+    });
+}
+
+/// Runs a check on every store; what it is given opens the same journal again and again, each time on a handle of its
+/// own.
+fn each_opened(check: impl Fn(&dyn Fn() -> Result<Box<dyn Journal>, Error>)) {
+    let folder = Folder::new("opened");
+    let memory = Memory::default();
+    check(&|| Ok(Box::new(memory.clone())));
+    let path = folder.path("j.armwise");
+    drop(Sqlite::create(&path, "test").unwrap());
+    check(&|| Ok(Box::new(Sqlite::open(&path, Some("test"))?)));
+}
+
+#[test]
+fn a_journal_that_is_opened_again_is_the_same_and_goes_on() {
+    let folder = Folder::new("again");
+    let table = folder.write("customers.csv", customers(60));
+    let config = Config::parse(&format!("customer = \"customer\"\n{TWO}"), Path::new("rules")).unwrap();
+    let recipe = fit(&config, &table_of(&table)).unwrap();
+    each_opened(|open| {
+        let mut campaign = Campaign::begin(open().unwrap(), Setup::new(config.clone(), recipe.clone())).unwrap();
+        for round in 1..=3 {
+            choose_round(&mut campaign, &table).unwrap();
+            // So many entries that a checkpoint is among them.
+            for reward in 0..25 {
+                let feedback = if reward == 0 { Feedback::Rewards } else { Feedback::Corrections };
+                learn_text(&mut campaign, &folder, feedback, &format!("decision,reward\nr{round}-1,{reward}\n"))
+                    .unwrap();
+            }
+            let (head, model, setup) = (campaign.head(), campaign.model().unwrap(), campaign.setup().clone());
+            drop(campaign);
+            campaign = Campaign::open(open().unwrap()).unwrap();
+            assert_eq!((campaign.head(), campaign.model().unwrap()), (head, model));
+            assert_eq!(campaign.setup(), &setup);
+        }
+        drop(campaign);
+        let verified = Verified::of(Campaign::open(open().unwrap())).unwrap();
+        assert!(verified.good && verified.entries > 75, "{verified:?}");
+    });
+}
+
+/// A store may let one writer in at a time, or refuse the second one's append; it never takes both.
+#[test]
+fn of_two_handles_one_is_refused() {
+    each_opened(|open| {
+        let mut one = open().unwrap();
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        append(&mut *one, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let mut other = match open() {
+            Ok(other) => other,
+            Err(Error::Locked { .. }) => {
+                drop(one);
+                let other = open().unwrap();
+                one = Box::new(Memory::default());
+                other
+            }
+            Err(error) => panic!("{error}"),
+        };
+        // Made by the second handle before it saw what the first one appended.
+        let stale = entry(&Head::none(), Kind::Init, None, Some("stale"));
+        let refused = append(&mut *other, &Head::none(), &[stale]);
+        assert!(matches!(refused, Err(Error::HeadMoved { expected: 0, found: 1, .. })), "{refused:?}");
+        let next = entry(&first.head(), Kind::Learn, None, None);
+        append(&mut *other, &first.head(), std::slice::from_ref(&next)).unwrap();
+        drop((one, other));
+        let journal = open().unwrap();
+        assert_eq!(journal.entries(0).unwrap(), [first, next]);
+        assert_eq!(journal.keyed("stale").unwrap(), None);
+    });
+}
+
+#[test]
+fn an_append_that_is_cut_short_leaves_no_trace() {
+    each_opened(|open| {
+        let mut journal = open().unwrap();
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        append(&mut *journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let choose = entry(&first.head(), Kind::Choose, Some(1), Some("k"));
+        let decisions = [sent(1, 1, "ann")];
+        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[] }];
+        for in_check in [false, true] {
+            let cut = catch_unwind(AssertUnwindSafe(|| {
+                let mut seal = || {
+                    assert!(in_check, "cut short while sealing");
+                    Ok(vec![record(&choose)])
+                };
+                journal.append(&first.head(), &rows, &mut seal, &mut |_| panic!("cut short before the commit"))
+            }));
+            assert!(cut.is_err());
+            // The handle is as good as before, and so is another one.
+            assert_eq!((journal.entries(0).unwrap().len(), journal.count().unwrap()), (1, (0, 0)));
+            drop(journal);
+            journal = open().unwrap();
+            assert_eq!((journal.entries(0).unwrap().len(), journal.count().unwrap()), (1, (0, 0)));
+            assert_eq!(journal.keyed("k").unwrap(), None);
+        }
+        journal.append(&first.head(), &rows, &mut || Ok(vec![record(&choose)]), &mut |_| Ok(())).unwrap();
+        drop(journal);
+        assert_eq!(open().unwrap().decisions(1).unwrap(), decisions);
     });
 }
 

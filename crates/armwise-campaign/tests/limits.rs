@@ -35,7 +35,7 @@ fn teach(campaign: &mut Campaign, folder: &Folder, round: u64) {
         .map(|sent| format!("{},{}\n", sent.id, noise(5, u64::from(sent.id.number)) - 0.3))
         .collect();
     learn_text(campaign, folder, Feedback::Rewards, &format!("decision,reward\n{}", rows.concat())).unwrap();
-    close(campaign, round).unwrap();
+    close(campaign, round, None).unwrap();
 }
 
 fn postage(folder: &Folder) -> BTreeMap<String, f64> {

@@ -38,8 +38,8 @@ fn a_segment_is_summed_in_the_order_of_its_rounds_and_decisions() {
             assert_eq!(learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap().0.applied, 1);
         }
     }
-    close(&mut campaign, 4).unwrap();
-    revoke(&mut campaign, 5).unwrap();
+    close(&mut campaign, 4, None).unwrap();
+    revoke(&mut campaign, 5, None).unwrap();
     let dim = campaign.recipe().dim();
     let empty = || Model::new(dim, 2).unwrap().with_gamma(0.9).unwrap();
     let mut model = empty();

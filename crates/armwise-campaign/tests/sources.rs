@@ -81,7 +81,7 @@ fn run(name: &str, table: &dyn Source, responses: &dyn Fn(&Folder, &str) -> Box<
     let (mut sheets, mut told, mut rejects) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=2 {
         let choice = choose(&campaign, table, ChooseOptions::default(), &|_| ()).unwrap();
-        sheets.push(csv(&sends(&choice.sent)));
+        sheets.push(csv(&sends(campaign.tag(), &choice.sent)));
         choice.commit(&mut campaign, None).unwrap();
         let text = format!(
             "decision,customer,promotion,reward\nr{round}-1,,,1\nr{round}-4,,,0.5\nr{round}-4,,,0.25\nr9-9,,,1\n,C0001,mail,many\n\
@@ -89,23 +89,28 @@ fn run(name: &str, table: &dyn Source, responses: &dyn Fn(&Folder, &str) -> Box<
         );
         let source = responses(&folder, &text);
         for kind in [Feedback::Rewards, Feedback::Corrections] {
-            let (learned, aside) = learn(&mut campaign, &*source, kind, None).unwrap();
+            let (learned, aside) = learn(&mut campaign, &*source, kind, None, None).unwrap();
             told.push(serde_json::to_string(&learned).unwrap());
             rejects.push(csv(&aside));
         }
     }
     let explained = ["C0000", "C0001", "C0002", "C0003"]
         .map(|customer| serde_json::to_string(&why(&campaign, customer, Some(2), Some(table)).unwrap()).unwrap());
+    // Each campaign has a tag of its own; everything else is the same.
+    let tag = campaign.tag().to_string();
+    let plain = |text: String| text.replace(&format!("-{tag}"), "");
+    let sheets = sheets.into_iter().map(plain).collect();
+    let rejects = rejects.into_iter().map(plain).collect();
     Said {
         template,
-        setup: serde_json::to_string(campaign.setup()).unwrap(),
+        setup: serde_json::to_string(campaign.setup()).unwrap().replace(&tag, ""),
         sent: [1, 2].map(|round| campaign.sent(round).unwrap()).to_vec(),
         sends: sheets,
         learned: told,
         rejects,
         model: model_hash(&campaign.model().unwrap()).to_string(),
-        results: csv(&results(&campaign, None).unwrap()),
-        why: explained.to_vec(),
+        results: plain(csv(&results(&campaign, None).unwrap())),
+        why: explained.map(plain).to_vec(),
     }
 }
 

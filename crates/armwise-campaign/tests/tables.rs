@@ -124,7 +124,7 @@ fn written_sends_can_be_read_back() {
     let sent = campaign.sent(1).unwrap();
     for name in ["sends.csv", "sends.parquet"] {
         let path = folder.path(name);
-        sends(&sent).write(&path).unwrap().publish().unwrap();
+        sends(campaign.tag(), &sent).write(&path).unwrap().publish().unwrap();
         let rows = open(&path).batches(None).unwrap().next().unwrap().unwrap();
         let mut names = Vec::new();
         rows.each_text("customer", |_, text| {

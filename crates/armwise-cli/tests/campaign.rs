@@ -79,6 +79,15 @@ impl Drop for Folder {
     }
 }
 
+/// Sends without the tag of their campaign, which is another one for each.
+fn plain(sends: &[u8]) -> String {
+    let text = String::from_utf8(sends.to_vec()).unwrap();
+    let decision =
+        text.lines().nth(1).unwrap().split(',').find(|cell| cell.starts_with("r1-") || cell.starts_with("r2-"));
+    let tag = decision.unwrap().rsplit_once('-').unwrap().1;
+    text.replace(&format!("-{tag},"), ",")
+}
+
 #[test]
 fn a_campaign_from_begin_to_end_with_every_exit_code() {
     let folder = Folder::new("end");
@@ -96,7 +105,7 @@ fn a_campaign_from_begin_to_end_with_every_exit_code() {
     let sends = fs::read(folder.0.join("sends.csv")).unwrap();
     assert_eq!(dry.stdout, sends);
     let one = folder.code(0, &["choose", "again.armwise", "customers.csv", "--threads", "1"]);
-    assert_eq!(one.stdout, sends, "one thread, standard output, a campaign from the written rules");
+    assert_eq!(plain(&one.stdout), plain(&sends), "one thread, standard output, a campaign from the written rules");
     folder.code(5, &["choose", "c.armwise", "customers.csv", "--round", "1"]);
     folder.code(0, &["export", "c.armwise", "sends", "--round", "1", "--out", "again.csv"]);
     assert_eq!(fs::read(folder.0.join("again.csv")).unwrap(), sends);
@@ -215,7 +224,9 @@ fn failpoints_leave_a_good_file_at_every_step() {
     }
     let mut init = folder.armwise(&["init", "new.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
     assert!(!init.env("ARMWISE_FAILPOINT", "init-before-commit").output().unwrap().status.success());
-    folder.code(6, &["choose", "new.armwise", "customers.csv"]);
+    // Nothing of it is in the way.
+    folder.code(4, &["choose", "new.armwise", "customers.csv"]);
+    folder.code(0, &["init", "new.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
 }
 
 /// kill -9 at random moments of choose and learn.
@@ -390,7 +401,7 @@ fn a_saved_learner_goes_from_campaign_to_campaign() {
     assert_eq!(model("b.armwise"), model("c.armwise"));
     // The same model, seed and round: the same sends.
     let sends = folder.code(0, &["choose", "c.armwise", "customers.csv"]).stdout;
-    assert_eq!(folder.code(0, &["choose", "b.armwise", "customers.csv"]).stdout, sends);
+    assert_eq!(plain(&folder.code(0, &["choose", "b.armwise", "customers.csv"]).stdout), plain(&sends));
     for name in ["b.armwise", "c.armwise"] {
         folder.write("responses.csv", "decision,reward\nr2-1,1\nr2-2,0.5\n");
         folder.code(0, &["learn", name, "responses.csv"]);

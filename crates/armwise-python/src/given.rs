@@ -109,7 +109,7 @@ pub(crate) struct Lent<'a> {
     features: Features<'a>,
     dim: usize,
     ids: LentIds<'a>,
-    eligible: Option<&'a [bool]>,
+    pub(crate) eligible: Option<&'a [bool]>,
     columns: Vec<Column<'a>>,
 }
 

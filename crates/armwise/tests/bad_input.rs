@@ -262,7 +262,7 @@ fn misspelt_names_are_refused() {
     assert_eq!(good.name(), "pc2ucb");
     assert_eq!(
         parse("name = \"arm-wise-ts\"").expect("defaults"),
-        Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 1.0.into() })
+        Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() })
     );
     for bad in ["name = \"c3ucb\"", "lambda = 1.0", "name = \"c2ucb\"\nv = 1.0", "name = \"c2ucb\"\nlambda = \"x\""] {
         parse(bad).expect_err(bad);

@@ -3,7 +3,7 @@
 //! Each round keeps the rules under which it was chosen: they judge its rewards, value its silence and explain its
 //! choice. So an amendment never changes an earlier round.
 
-use super::{Campaign, Command, Draft, Frozen, Refusal, Rules, Sha};
+use super::{Campaign, Command, Draft, Frozen, Key, Refusal, Rules, Sha};
 use crate::{Error, config::Config};
 use armwise::Learner;
 use serde::Serialize;
@@ -19,16 +19,24 @@ pub struct Amended {
     pub model: Sha,
 }
 
-/// Changes the rules from the next round on. Features that are left out stay as they are.
+/// Changes the rules from the next round on. Features that are left out stay as they are. The same request with the
+/// same `key` gives the same answer, whatever happened since. Rules that hold already leave no entry, so the key stays
+/// free.
 ///
 /// # Errors
-/// [`Error::Refused`] with the field that may not change, [`Error::Library`] for parameters of the algorithm outside
-/// their range; nothing has changed then.
-pub fn amend(campaign: &mut Campaign, mut config: Config) -> Result<Amended, Error> {
+/// [`Error::Config`] for rules that cannot be used, [`Error::Refused`] with the field that may not change,
+/// [`Error::Library`] for parameters of the algorithm outside their range, [`Error::KeyUsed`]; nothing has changed then.
+pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> Result<Amended, Error> {
     let (now, against) = (campaign.config(), campaign.head());
     if config.features.column.is_empty() {
         config.features.column.clone_from(&now.features.column);
     }
+    let same = |command: &Command| matches!(command, Command::Amend(rules) if rules.config == config);
+    if let Some((entry, _)) = campaign.earlier(key, same)? {
+        let changed = differences(&*campaign.config_after(entry.seq - 1)?, &config);
+        return Ok(Amended { changed, from: campaign.next_round_after(entry.seq), model: entry.model });
+    }
+    config.check("the new rules")?;
     let names = |config: &Config| config.promotion.iter().map(|promotion| promotion.name.clone()).collect::<Vec<_>>();
     for (same, frozen) in [
         (config.customer == now.customer, Frozen::Customer),
@@ -44,7 +52,8 @@ pub fn amend(campaign: &mut Campaign, mut config: Config) -> Result<Amended, Err
     Learner::new(config.algorithm, campaign.recipe().dim(), config.promotion.len())?;
     let changed = differences(now, &config);
     if !changed.is_empty() {
-        campaign.append(&against, &Draft::new(Command::Amend(Box::new(Rules { config }))), || Ok(()))?;
+        let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(Rules { config }))) };
+        campaign.append(&against, &draft, || Ok(()))?;
     }
     Ok(Amended { changed, from: campaign.next_round(), model: campaign.model_hash() })
 }

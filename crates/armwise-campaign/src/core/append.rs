@@ -4,11 +4,12 @@
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Command, Entry, Head, Journal, Kept, OfRound, Outcome, Record, RoundChange, Rows, Sent, Setup,
-    Sha, SumsChange, Vouched,
+    Campaign, Changes, Command, Entry, Head, Journal, Kept, Key, OfRound, Outcome, Record, Refusal, RoundChange, Rows,
+    Sent, Setup, Sha, SumsChange, Vouched,
+    back::reads_back,
     campaign::Prefix,
     clock,
-    decision::{digest_outcomes, digest_sent, hear},
+    decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
     fold::Counts,
     model,
     state::State,
@@ -16,7 +17,10 @@ use super::{
 };
 use crate::Error;
 use armwise::Model;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// The number of entries between two checkpoints.
 const EVERY: u64 = 64;
@@ -27,6 +31,8 @@ const OPEN_SEGMENTS: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Draft<'a> {
     pub(crate) command: Command,
+    /// The caller's own name for it.
+    pub(crate) key: Option<&'a Key>,
     /// The time of the entry; now unless given.
     pub(crate) at: Option<String>,
     pub(crate) decisions: &'a [Sent],
@@ -35,7 +41,7 @@ pub(crate) struct Draft<'a> {
 
 impl Draft<'_> {
     pub(crate) fn new(command: Command) -> Self {
-        Self { command, at: None, decisions: &[], outcomes: &[] }
+        Self { command, key: None, at: None, decisions: &[], outcomes: &[] }
     }
 }
 
@@ -43,19 +49,28 @@ impl Campaign {
     /// Begins a campaign in an empty journal.
     ///
     /// # Errors
-    /// [`Error::HeadMoved`] if the journal is not empty, and those of the store.
+    /// [`Error::HeadMoved`] if the journal is not empty, [`Error::Refused`] for numbers of rounds outside their range,
+    /// and those of the store.
     pub fn begin(journal: Box<dyn Journal>, setup: Setup) -> Result<Self, Error> {
         Self::begin_at(journal, setup, None)
     }
 
     /// As [`begin`](Self::begin), at a time in the past.
     pub(crate) fn begin_at(mut journal: Box<dyn Journal>, setup: Setup, at: Option<String>) -> Result<Self, Error> {
+        if !(1..=LAST_ROUND).contains(&setup.rounds_per_segment) {
+            return Err(Refusal::BadSegment(setup.rounds_per_segment).into());
+        }
+        if let Some(start) = setup.start.as_ref().filter(|start| start.t() > LAST_GIVEN_ROUND) {
+            return Err(Refusal::BadRound(start.t()).into());
+        }
         let draft = Draft { at, ..Draft::new(Command::Init(Box::new(setup.clone()))) };
         let model = model_hash(&model::start(&setup)?);
         let entry = seal(&Head::none(), &draft, &Changes::default(), digest_outcomes(&[]), model)?;
         let rows = [Rows { seq: 1, decisions: &[], outcomes: &[] }];
         let record = Record { entry: entry.clone(), sums: Vec::new(), kept: None };
-        journal.append(&Head::none(), &rows, &mut || Ok(vec![record.clone()]))?;
+        let sealed = [entry.clone()];
+        let mut check = |journal: &dyn Journal| reads_back(journal, &sealed);
+        journal.append(&Head::none(), &rows, &mut || Ok(vec![record.clone()]), &mut check)?;
         let mut state = State::new();
         state.apply(&entry).map_err(|problem| Error::Damaged {
             path: journal.path().to_owned(),
@@ -93,6 +108,7 @@ impl Campaign {
         let rows = [Rows { seq, decisions: draft.decisions, outcomes: draft.outcomes }];
         let Self { journal, state, head, .. } = self;
         let (mut ready, mut new_sums) = (Some(ready), Some(new_sums));
+        let sealed = RefCell::new(Vec::new());
         let (state, path) = (&*state, journal.path().to_owned());
         let entries = std::thread::scope(|scope| {
             // A large round is hashed while it is written.
@@ -100,7 +116,7 @@ impl Campaign {
                 Command::Choose(_) => digest_sent(draft.decisions),
                 _ => digest_outcomes(draft.outcomes),
             }));
-            journal.append(head, &rows, &mut || {
+            let mut seal_all = || {
                 let digest = digest.take().map(|digest| digest.join().expect("hashing does not panic"));
                 ready.take().map_or(Ok(()), |ready| ready())?;
                 let entry = seal(head, draft, &changes, digest.unwrap_or(Sha::of("")), hash)?;
@@ -109,8 +125,11 @@ impl Campaign {
                     None => None,
                 };
                 let record = Record { entry, sums: new_sums.take().unwrap_or_default(), kept: None };
-                Ok([record].into_iter().chain(checkpoint).collect())
-            })
+                let records: Vec<Record> = [record].into_iter().chain(checkpoint).collect();
+                *sealed.borrow_mut() = records.iter().map(|record| record.entry.clone()).collect();
+                Ok(records)
+            };
+            journal.append(head, &rows, &mut seal_all, &mut |journal| reads_back(journal, &sealed.borrow()))
         })?;
         for entry in &entries {
             self.state.apply(entry).map_err(|problem| self.damaged(problem))?;
@@ -196,7 +215,7 @@ fn seal(before: &Head, draft: &Draft<'_>, changes: &Changes, digest: Sha, model:
         at: draft.at.clone().unwrap_or_else(clock::now),
         kind: draft.command.kind(),
         round: draft.command.round(),
-        key: None,
+        key: draft.key.map(Key::to_string),
         body: text(draft.command.body())?,
         changes: text(serde_json::to_string(changes))?,
         rows: draft.decisions.len().max(draft.outcomes.len()) as u64,

@@ -5,8 +5,8 @@
 //! wrote them. Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
-    Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Sent, Setup, Sha,
-    decision::{digest_outcomes, digest_sent, hear_all},
+    Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Sent, Setup, Sha, Tag,
+    decision::{DecisionDigest, digest_outcomes, hear_all},
     fold::{Last, Played, segment_of},
     state::State,
     sums,
@@ -92,6 +92,12 @@ impl Campaign {
         self.journal.path()
     }
 
+    /// The tag of its decisions.
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        self.setup.tag
+    }
+
     /// What `init` froze, with the rules that hold now.
     #[must_use]
     pub fn setup(&self) -> &Setup {
@@ -110,6 +116,11 @@ impl Campaign {
     /// [`Error::NotFound`], [`Error::Damaged`].
     pub fn config_of(&self, round: u64) -> Result<Cow<'_, Config>, Error> {
         self.rules(self.round(round)?.rules)
+    }
+
+    /// The rules that held after entry `until`.
+    pub(super) fn config_after(&self, until: u64) -> Result<Cow<'_, Config>, Error> {
+        self.rules(self.state.rules.iter().rev().find(|rules| rules.seq <= until).map_or(1, |rules| rules.seq))
     }
 
     /// The rules in an entry.
@@ -157,8 +168,14 @@ impl Campaign {
     /// round is not used again.
     #[must_use]
     pub fn next_round(&self) -> u64 {
+        self.next_round_after(u64::MAX)
+    }
+
+    /// As [`next_round`](Self::next_round), as it was after entry `until`.
+    pub(super) fn next_round_after(&self, until: u64) -> u64 {
         let begun = self.setup.start.as_ref().map_or(0, Model::t);
-        self.rounds().keys().next_back().copied().unwrap_or(begun) + 1
+        let last = self.rounds().values().rev().find(|info| info.seq <= until);
+        last.map_or(begun, |info| info.round) + 1
     }
 
     /// A round that must exist.
@@ -196,10 +213,17 @@ impl Campaign {
     /// # Errors
     /// [`Error::NotFound`] for a round that was not chosen, [`Error::Damaged`].
     pub fn sent(&self, round: u64) -> Result<Vec<Sent>, Error> {
+        let mut all = Vec::new();
+        self.each_sent(round, &mut |sent| all.push(sent))?;
+        Ok(all)
+    }
+
+    /// The decisions of a round one after the other. They are checked when the last one has been taken, so nothing may
+    /// be believed before this returns.
+    pub(super) fn each_sent(&self, round: u64, take: &mut dyn FnMut(Sent)) -> Result<(), Error> {
         let info = self.round(round)?;
-        let sent = self.journal.decisions(round)?;
-        self.check(info.seq, (info.decisions, info.digest), (sent.len(), digest_sent(&sent)))?;
-        Ok(sent)
+        let (count, digest) = digest_of(&*self.journal, round, info.seq, take)?;
+        self.check(info.seq, (info.decisions, info.digest), (count, digest))
     }
 
     /// The outcomes of an entry, checked.
@@ -213,12 +237,12 @@ impl Campaign {
 
     pub(super) fn outcomes_of(&self, entry: &Entry) -> Result<Vec<Outcome>, Error> {
         let outcomes = self.journal.outcomes(entry.seq)?;
-        self.check(entry.seq, (entry.rows, entry.digest), (outcomes.len(), digest_outcomes(&outcomes)))?;
+        self.check(entry.seq, (entry.rows, entry.digest), (outcomes.len() as u64, digest_outcomes(&outcomes)))?;
         Ok(outcomes)
     }
 
-    fn check(&self, seq: u64, expected: (u64, Sha), found: (usize, Sha)) -> Result<(), Error> {
-        if expected == (found.0 as u64, found.1) {
+    fn check(&self, seq: u64, expected: (u64, Sha), found: (u64, Sha)) -> Result<(), Error> {
+        if expected == found {
             return Ok(());
         }
         Err(self.damaged(format!("the {} rows of entry {seq} do not have their digest", found.0)))
@@ -248,7 +272,8 @@ impl Campaign {
             last: Last::of(&heard),
             closed: by(info.closed_by),
             revoked: by(info.revoked_by),
-            default: self.config_of(round)?.reward.default,
+            // No negative zero, since a journal may lose its sign.
+            default: self.config_of(round)?.reward.default + 0.0,
         })
     }
 
@@ -263,6 +288,26 @@ impl Campaign {
         // Round 0 does not exist; a segment is first, first + 1, ..., first + length - 1.
         self.rounds().range(first..first + length).map(|(&round, _)| round)
     }
+}
+
+/// How many decisions a journal has for a round and their digest; each must belong to the entry `seq`.
+pub(super) fn digest_of(
+    journal: &dyn Journal,
+    round: u64,
+    seq: u64,
+    take: &mut dyn FnMut(Sent),
+) -> Result<(u64, Sha), Error> {
+    let mut digest = DecisionDigest::default();
+    journal.each_decision(round, &mut |of, sent| {
+        if of != seq {
+            let problem = format!("a decision of round {round} belongs to entry {of}, not to {seq}");
+            return Err(Error::Damaged { path: journal.path().to_owned(), problem, cause: None });
+        }
+        digest.add(&sent);
+        take(sent);
+        Ok(())
+    })?;
+    Ok(digest.finish())
 }
 
 /// The state that a checkpoint vouches for, and the entries after it; none if the checkpoint's bytes are damaged.

@@ -1,6 +1,6 @@
 //! The end of a round's response window.
 
-use super::{Campaign, Command, Draft, OfRound, Refusal, Sha};
+use super::{Campaign, Command, Draft, Key, OfRound, Refusal, Sha};
 use crate::Error;
 use serde::Serialize;
 
@@ -19,20 +19,29 @@ pub struct Closed {
     pub model: Sha,
 }
 
-/// Ends the response window of a round: decisions without an answer count as the default reward from now on.
+/// Ends the response window of a round: decisions without an answer count as the default reward from now on. The same
+/// request with the same `key` gives the same answer, whatever happened since. Closing a closed round leaves no entry,
+/// so its key stays free.
 ///
 /// # Errors
-/// [`Error::NotFound`] for a round that was not chosen, [`Error::Refused`] for one that was revoked.
-pub fn close(campaign: &mut Campaign, round: u64) -> Result<Closed, Error> {
+/// [`Error::NotFound`] for a round that was not chosen, [`Error::Refused`] for one that was revoked,
+/// [`Error::KeyUsed`].
+pub fn close(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<Closed, Error> {
     let (info, against) = (campaign.round(round)?, campaign.head());
+    if let Some((entry, _)) = campaign.earlier(key, |command| *command == Command::Close(OfRound { round }))? {
+        let played = campaign.played(round, entry.seq)?;
+        let (silent, default) = (played.counts().silent, played.default);
+        return Ok(Closed { round, already: false, silent, default, model: entry.model });
+    }
     if info.revoked() {
         return Err(Refusal::Revoked(round).into());
     }
     let already = info.closed();
     if !already {
-        campaign.append(&against, &Draft::new(Command::Close(OfRound { round })), || Ok(()))?;
+        let draft = Draft { key, ..Draft::new(Command::Close(OfRound { round })) };
+        campaign.append(&against, &draft, || Ok(()))?;
     }
-    let default = campaign.config_of(round)?.reward.default;
+    let default = campaign.config_of(round)?.reward.default + 0.0;
     let silent = campaign.round(round)?.counts.silent;
     Ok(Closed { round, already, silent, default, model: campaign.model_hash() })
 }

@@ -3,8 +3,8 @@
 //! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
 //! a default, or older journals cannot be read.
 
-use super::Sha;
-use crate::{config::Config, recipe::Recipe};
+use super::{Sha, Tag};
+use crate::{config::Config, recipe::Recipe, round::ChosenSummary};
 use armwise::Model;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +62,8 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
+    /// The tag of the campaign's decisions.
+    pub tag: Tag,
     /// The rules.
     pub config: Config,
     /// The features.
@@ -87,10 +89,10 @@ fn is_one(value: &u64) -> bool {
 }
 
 impl Setup {
-    /// A campaign with these rules and features that knows nothing yet, one round to a segment.
+    /// A campaign with a new tag and these rules and features that knows nothing yet, one round to a segment.
     #[must_use]
     pub fn new(config: Config, recipe: Recipe) -> Self {
-        Self { config, recipe, start: None, rounds_per_segment: 1, migrated: None }
+        Self { tag: Tag::new(), config, recipe, start: None, rounds_per_segment: 1, migrated: None }
     }
 }
 
@@ -121,6 +123,18 @@ pub struct Chosen {
     pub held_out: u64,
     /// How many of them rested.
     pub resting: u64,
+    /// Of a request with a key: what was asked, and the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Box<ChooseRequest>>,
+}
+
+/// A choice that was asked for with a key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChooseRequest {
+    /// SHA-256 of what was asked: the round and the seed that were given, and the table.
+    pub digest: Sha,
+    /// The answer.
+    pub summary: ChosenSummary,
 }
 
 /// A table of rewards, of corrections or of sends that did not arrive.
@@ -128,7 +142,8 @@ pub struct Chosen {
 pub struct Responses {
     /// The table's name.
     pub table: String,
-    /// SHA-256 of what it says.
+    /// SHA-256 of what it says. It tells whether a request with the same key is the same request, and nothing else:
+    /// two weeks may well say the same.
     pub digest: Sha,
     /// The rounds that it is about.
     pub rounds: Vec<u64>,

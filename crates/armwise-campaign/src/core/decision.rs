@@ -7,7 +7,14 @@ use super::{Kind, Sha};
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
-/// The id of a decision: the round and the number in it; as text `r3-17`.
+/// The last round that a campaign can have; decisions of later ones would have no id.
+pub const LAST_ROUND: u64 = 1 << 30;
+/// The largest number that can be given to a round. It leaves room for millions of rounds after it, so that a number
+/// with too many digits does not end the campaign.
+pub const LAST_GIVEN_ROUND: u64 = 1_000_000_000;
+
+/// The id of a decision: the round and the number in it; as text `r3-17`. People see it with the campaign's
+/// [`Tag`](super::Tag).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DecisionId {
     /// The round.
@@ -42,8 +49,11 @@ impl FromStr for DecisionId {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let (round, number) = text.trim().strip_prefix('r').and_then(|rest| rest.split_once('-')).ok_or(())?;
-        let round = round.parse().ok().filter(|&round: &u64| round < 1 << 31).ok_or(())?;
-        Ok(Self { round, number: number.parse().map_err(|_| ())? })
+        // `parse` alone would take a sign.
+        let whole = |text: &str| text.parse::<u64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let round = whole(round).filter(|round| (1..=LAST_ROUND).contains(round)).ok_or(())?;
+        let number = whole(number).and_then(|number| u32::try_from(number).ok()).filter(|&number| number > 0);
+        Ok(Self { round, number: number.ok_or(())? })
     }
 }
 
@@ -106,25 +116,44 @@ fn optional(hash: &mut Sha256, number: Option<f64>) {
     hash.update(number.unwrap_or(0.0).to_bits().to_le_bytes());
 }
 
-/// SHA-256 over decisions in their order.
-pub(crate) fn digest_sent(sent: &[Sent]) -> Sha {
-    let (mut hash, mut features) = (Sha256::new(), Vec::new());
-    for row in sent {
+/// SHA-256 over decisions that come one after the other.
+#[derive(Debug, Default)]
+pub(super) struct DecisionDigest {
+    hash: Sha256,
+    features: Vec<u8>,
+    count: u64,
+}
+
+impl DecisionDigest {
+    pub(super) fn add(&mut self, row: &Sent) {
+        let Self { hash, features, count } = self;
         hash.update(row.id.key().to_le_bytes());
-        text(&mut hash, &row.customer);
-        text(&mut hash, &row.promotion);
+        text(hash, &row.customer);
+        text(hash, &row.promotion);
         hash.update([u8::from(row.control), u8::from(row.segment.is_some())]);
-        text(&mut hash, row.segment.as_deref().unwrap_or(""));
+        text(hash, row.segment.as_deref().unwrap_or(""));
         for number in [row.mean, row.width, row.score] {
             hash.update(number.to_bits().to_le_bytes());
         }
-        optional(&mut hash, row.draw);
+        optional(hash, row.draw);
         hash.update(row.rank.to_le_bytes());
         hash.update([row.greedy.map_or(2, u8::from)]);
-        feature_bytes(&row.features, &mut features);
-        hash.update(&features);
+        feature_bytes(&row.features, features);
+        hash.update(&*features);
+        *count += 1;
     }
-    Sha::finish(hash)
+
+    /// How many decisions there were, and their digest.
+    pub(super) fn finish(self) -> (u64, Sha) {
+        (self.count, Sha::finish(self.hash))
+    }
+}
+
+/// SHA-256 over decisions in their order.
+pub(crate) fn digest_sent(sent: &[Sent]) -> Sha {
+    let mut digest = DecisionDigest::default();
+    sent.iter().for_each(|row| digest.add(row));
+    digest.finish().1
 }
 
 /// SHA-256 over outcomes in their order.

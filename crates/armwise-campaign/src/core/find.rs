@@ -1,22 +1,38 @@
 //! Finds the decision that a response is about.
 //!
-//! A customer and a promotion name a decision only where there is exactly one in all rounds (or in the round that is
-//! given). Taking the newest would count a file twice if it is read again a week later. Rounds that were revoked were
-//! never sent, so a customer's response cannot be about them.
+//! A row names a decision, or a customer in a round: its own, or the one that the whole table is about. The round's
+//! decisions are read and checked against the journal first, so a row is put aside because of what was decided, never
+//! because of damage. Everything is seen as it was after entry `until`, so that a request that is sent again is judged
+//! as it was at first.
 
-use super::{Campaign, DecisionId, Kind, Named, Rejection, RoundInfo, learn::Response};
+use super::{Campaign, DecisionId, Feedback, Kind, Rejection, RoundInfo, Tag, learn::Response};
 use crate::{Error, config::RewardRule};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap},
+    rc::Rc,
 };
 
 /// What happened to a decision so far, in order.
 pub(super) type History = Vec<(Kind, Option<f64>)>;
 
+/// Whom and what the decisions of a round are about, checked against the journal.
+#[derive(Default)]
+struct Names {
+    /// Customer and promotion, by the decision's number.
+    all: HashMap<u32, (Rc<str>, String)>,
+    by_customer: HashMap<Rc<str>, Vec<u32>>,
+}
+
 pub(super) struct Finder<'a> {
     campaign: &'a Campaign,
-    round: Option<u64>,
+    /// The round that all rows must be about.
+    asked: Option<u64>,
+    /// The round of rows that name neither a decision nor a round.
+    stated: Option<u64>,
+    /// Later entries are not seen.
+    until: u64,
+    names: RefCell<BTreeMap<u64, Rc<Names>>>,
     /// The outcomes of the rounds asked about so far.
     histories: RefCell<BTreeMap<u64, HashMap<DecisionId, History>>>,
     /// The allowed rewards in the rounds asked about so far.
@@ -24,28 +40,43 @@ pub(super) struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    pub(super) fn new(campaign: &'a Campaign, round: Option<u64>) -> Self {
-        Self { campaign, round, histories: RefCell::default(), rules: RefCell::default() }
+    pub(super) fn new(campaign: &'a Campaign, feedback: Feedback, asked: Option<u64>, until: u64) -> Self {
+        let (names, histories, rules) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let mut finder = Self { campaign, asked, stated: asked, until, names, histories, rules };
+        if let ([only], None) = (&finder.rounds(feedback)[..], asked) {
+            finder.stated = Some(*only);
+        }
+        finder
     }
 
-    pub(super) fn campaign(&self) -> &Campaign {
-        self.campaign
+    /// The round of rows that name neither a decision nor a round.
+    pub(super) fn stated(&self) -> Option<u64> {
+        self.stated
     }
 
-    fn info(&self, id: DecisionId) -> Option<&RoundInfo> {
-        self.campaign.rounds().get(&id.round)
+    /// The rounds that a table can be about: first rewards are for open rounds only, while corrections and bounces
+    /// change closed ones too.
+    pub(super) fn rounds(&self, feedback: Feedback) -> Vec<u64> {
+        let first = matches!(feedback, Feedback::Rewards | Feedback::Responders { .. });
+        let rounds = self.campaign.rounds().keys().copied().filter(|&round| self.info(round).is_some());
+        rounds.filter(|&round| !(self.revoked(round) || first && self.closed(round))).collect()
     }
 
-    pub(super) fn closed(&self, id: DecisionId) -> bool {
-        self.info(id).is_some_and(RoundInfo::closed)
+    fn info(&self, round: u64) -> Option<&RoundInfo> {
+        self.campaign.rounds().get(&round).filter(|info| info.seq <= self.until)
     }
 
-    fn revoked(&self, id: DecisionId) -> bool {
-        self.info(id).is_some_and(RoundInfo::revoked)
+    pub(super) fn closed(&self, round: u64) -> bool {
+        self.info(round).and_then(|info| info.closed_by).is_some_and(|seq| seq <= self.until)
     }
 
-    /// What rewards may be, by the rules of the decision's round.
-    pub(super) fn reward_rule(&self, id: DecisionId) -> Result<RewardRule, Error> {
+    fn revoked(&self, round: u64) -> bool {
+        self.info(round).and_then(|info| info.revoked_by).is_some_and(|seq| seq <= self.until)
+    }
+
+    /// What rewards may be, by the rules of the decision's round; without a decision, by the latest rules.
+    pub(super) fn reward_rule(&self, found: Option<DecisionId>) -> Result<RewardRule, Error> {
+        let Some(id) = found else { return Ok(self.campaign.config_after(self.until)?.reward) };
         if let Some(rule) = self.rules.borrow().get(&id.round) {
             return Ok(*rule);
         }
@@ -54,63 +85,117 @@ impl<'a> Finder<'a> {
         Ok(rule)
     }
 
+    fn names(&self, round: u64) -> Result<Rc<Names>, Error> {
+        if let Some(names) = self.names.borrow().get(&round) {
+            return Ok(Rc::clone(names));
+        }
+        let mut names = Names::default();
+        self.campaign.each_sent(round, &mut |sent| {
+            let customer: Rc<str> = sent.customer.into();
+            names.by_customer.entry(Rc::clone(&customer)).or_default().push(sent.id.number);
+            names.all.insert(sent.id.number, (customer, sent.promotion));
+        })?;
+        let names = Rc::new(names);
+        self.names.borrow_mut().insert(round, Rc::clone(&names));
+        Ok(names)
+    }
+
     /// The decision, or why it is put aside.
     pub(super) fn find(&self, response: &Response) -> Result<Result<DecisionId, Rejection>, Error> {
-        let round = match (&response.round, self.round) {
-            (None, round) => round,
-            (Some(text), option) => match (text.trim().parse::<u64>(), option) {
+        let round = match (&response.round, self.asked) {
+            (None, asked) => asked,
+            (Some(text), asked) => match (text.trim().parse::<u64>(), asked) {
                 (Ok(row), Some(asked)) if row != asked => return Ok(Err(Rejection::OtherRound { row, asked })),
                 (Ok(round), _) => Some(round),
                 (Err(_), _) => return Ok(Err(Rejection::BadRound(text.clone()))),
             },
         };
-        let found = match (&response.decision, &response.customer) {
-            (Some(text), _) => match text.parse::<DecisionId>() {
-                Ok(id) => self.campaign.journal.decision(id)?.into_iter().collect(),
-                Err(()) => return Ok(Err(Rejection::BadDecision(text.clone()))),
-            },
-            (None, Some(customer)) => self.campaign.journal.decisions_of(customer)?,
-            (None, None) => return Ok(Err(Rejection::Nobody)),
-        };
-        Ok(self.pick(response, round, &found))
-    }
-
-    fn pick(&self, response: &Response, round: Option<u64>, found: &[Named]) -> Result<DecisionId, Rejection> {
-        if let (Some(text), true) = (&response.decision, found.is_empty()) {
-            return Err(Rejection::UnknownDecision(text.clone()));
-        }
-        let customer = response.customer.as_deref();
-        if found.is_empty() {
-            return Err(Rejection::UnknownCustomer(customer.unwrap_or_default().to_owned()));
-        }
-        if let Some(promotion) = &response.promotion
-            && self.campaign.config().block(promotion).is_none()
-        {
-            return Err(Rejection::UnknownPromotion(promotion.clone()));
-        }
-        let fits = |found: &&Named| {
-            response.promotion.as_ref().is_none_or(|promotion| *promotion == found.promotion)
-                && round.is_none_or(|round| round == found.id.round)
-                && customer.is_none_or(|customer| customer == found.customer)
-        };
-        let (revoked, matching): (Vec<&Named>, Vec<&Named>) =
-            found.iter().filter(fits).partition(|found| self.revoked(found.id));
-        match (&matching[..], &revoked[..]) {
-            ([one], _) => Ok(one.id),
-            ([], [one, ..]) => Err(Rejection::Revoked(one.id.round)),
-            ([], []) => Err(self.misses(response, found)),
-            _ => Err(Rejection::Ambiguous(matching.iter().map(|found| found.id).collect())),
+        match (&response.decision, &response.customer) {
+            (Some(text), _) => self.named(text, response, round),
+            (None, Some(customer)) => self.of_customer(customer, response, round.or(self.stated)),
+            (None, None) => Ok(Err(Rejection::Nobody)),
         }
     }
 
-    /// There are decisions, but not the one that the row is about.
-    fn misses(&self, response: &Response, found: &[Named]) -> Rejection {
-        let Named { customer, promotion, .. } = found[0].clone();
-        if let Some(decision) = response.decision.clone() {
-            return Rejection::OtherDecision { decision, promotion, customer };
+    /// A row that names a decision; what else it says must fit.
+    fn named(
+        &self,
+        text: &str,
+        response: &Response,
+        round: Option<u64>,
+    ) -> Result<Result<DecisionId, Rejection>, Error> {
+        let Some((id, tag)) = Tag::read(text) else { return Ok(Err(Rejection::BadDecision(text.to_owned()))) };
+        if tag.is_some_and(|tag| tag != self.campaign.tag()) {
+            return Ok(Err(Rejection::OtherCampaign { decision: text.to_owned(), own: self.campaign.tag() }));
         }
-        let sent = found.iter().filter(|found| !self.revoked(found.id));
-        Rejection::NotChosen { customer, chosen: sent.map(|found| (found.id, found.promotion.clone())).collect() }
+        let unknown = Ok(Err(Rejection::UnknownDecision(text.to_owned())));
+        if self.info(id.round).is_none() {
+            return unknown;
+        }
+        let names = self.names(id.round)?;
+        let Some((customer, promotion)) = names.all.get(&id.number) else { return unknown };
+        if let Some(rejection) = self.unknown_promotion(response) {
+            return Ok(Err(rejection));
+        }
+        let fits = response.promotion.as_ref().is_none_or(|own| own == promotion)
+            && response.customer.as_ref().is_none_or(|own| **own == **customer)
+            && round.is_none_or(|round| round == id.round);
+        Ok(match () {
+            () if !fits => Err(Rejection::OtherDecision {
+                decision: text.to_owned(),
+                promotion: promotion.clone(),
+                customer: customer.to_string(),
+            }),
+            () if self.revoked(id.round) => Err(Rejection::Revoked(id.round)),
+            () => Ok(id),
+        })
+    }
+
+    /// A row that names a customer: its decision in this round, if there is exactly one.
+    fn of_customer(
+        &self,
+        customer: &str,
+        response: &Response,
+        round: Option<u64>,
+    ) -> Result<Result<DecisionId, Rejection>, Error> {
+        let fits = |promotion: &str| response.promotion.as_ref().is_none_or(|own| own == promotion);
+        let mut found = Vec::new();
+        if let Some(round) = round.filter(|&round| self.info(round).is_some()) {
+            let names = self.names(round)?;
+            let numbers = names.by_customer.get(customer).into_iter().flatten();
+            let fitting = numbers.filter(|number| names.all.get(number).is_some_and(|(_, own)| fits(own)));
+            found.extend(fitting.map(|&number| DecisionId { round, number }));
+        }
+        match (&found[..], round) {
+            ([one], _) if self.revoked(one.round) => return Ok(Err(Rejection::Revoked(one.round))),
+            ([one], _) => return Ok(Ok(*one)),
+            ([_, ..], Some(round)) if self.revoked(round) => return Ok(Err(Rejection::Revoked(round))),
+            ([_, ..], _) => return Ok(Err(Rejection::Ambiguous(found))),
+            ([], _) => {}
+        }
+        // It is put aside in any case; what else is known of the customer only makes the reason clearer.
+        let mut elsewhere = self.campaign.journal.decisions_of(customer)?;
+        elsewhere.retain(|named| self.info(named.id.round).is_some());
+        let taken_back = elsewhere.iter().find(|named| self.revoked(named.id.round)).map(|named| named.id.round);
+        elsewhere.retain(|named| !self.revoked(named.id.round));
+        Ok(Err(match (self.unknown_promotion(response), taken_back) {
+            (None, Some(round)) if elsewhere.is_empty() => Rejection::Revoked(round),
+            _ if elsewhere.is_empty() => Rejection::UnknownCustomer(customer.to_owned()),
+            (Some(rejection), _) => rejection,
+            (None, _) if round.is_none() && elsewhere.iter().any(|named| fits(&named.promotion)) => {
+                elsewhere.retain(|named| fits(&named.promotion));
+                Rejection::Ambiguous(elsewhere.into_iter().map(|named| named.id).collect())
+            }
+            (None, _) => {
+                let chosen = elsewhere.into_iter().map(|named| (named.id, named.promotion)).collect();
+                Rejection::NotChosen { customer: customer.to_owned(), chosen }
+            }
+        }))
+    }
+
+    fn unknown_promotion(&self, response: &Response) -> Option<Rejection> {
+        let promotion = response.promotion.as_ref()?;
+        self.campaign.config().block(promotion).is_none().then(|| Rejection::UnknownPromotion(promotion.clone()))
     }
 
     /// What happened to a decision so far.
@@ -120,7 +205,7 @@ impl<'a> Finder<'a> {
             return Ok(known.get(&id).cloned().unwrap_or_default());
         }
         let mut of_round: HashMap<DecisionId, History> = HashMap::new();
-        for heard in self.campaign.heard(id.round)? {
+        for heard in self.campaign.heard(id.round)?.into_iter().filter(|heard| heard.seq <= self.until) {
             of_round.entry(heard.outcome.decision).or_default().push((heard.kind, heard.outcome.reward));
         }
         let history = of_round.get(&id).cloned().unwrap_or_default();

@@ -2,9 +2,9 @@
 //!
 //! A store keeps what it is given and finds it again. The core checks everything that a store returns against the
 //! chain, so a store computes no hashes. Its one duty: an append is all or nothing, and is refused if the head has
-//! moved.
+//! moved or if what was written does not read back.
 
-use super::{DecisionId, Entry, Head, Heard, Kind, Outcome, Sent, Sha};
+use super::{DecisionId, Entry, Head, Heard, Outcome, Sent};
 use crate::Error;
 use std::{fmt, path::Path};
 
@@ -55,6 +55,12 @@ pub struct Named {
 /// Makes the entries once their rows are written.
 pub type Seal<'a> = &'a mut dyn FnMut() -> Result<Vec<Record>, Error>;
 
+/// Reads what was written, before the commit.
+pub type Check<'a> = &'a mut dyn FnMut(&dyn Journal) -> Result<(), Error>;
+
+/// Takes a decision with the entry that it belongs to.
+pub type EachDecision<'a> = &'a mut dyn FnMut(u64, Sent) -> Result<(), Error>;
+
 /// A journal. Rounds, entries and rows are returned in ascending order, numbers with every bit. Only the sign of zero
 /// may be lost (SQLite has none), so the core never stores a negative zero.
 pub trait Journal: fmt::Debug + Send {
@@ -63,19 +69,32 @@ pub trait Journal: fmt::Debug + Send {
 
     /// Appends entries with their rows, all or nothing, and gives them back once they are on the disk.
     ///
-    /// `seal` is called after the rows are written, so that they can be hashed meanwhile; if it fails, nothing is
-    /// appended.
+    /// `seal` is called after the rows are written, so that they can be hashed meanwhile. `check` is called once the
+    /// entries are written too, with a journal that shows them as they will be read after the commit. If one of the two
+    /// fails, nothing is appended.
     ///
     /// # Errors
     /// [`Error::HeadMoved`] unless `against` is the head, [`Error::KeyUsed`] for a key that an entry has already, the
-    /// error of `seal`, [`Error::Storage`]. Nothing has changed then.
-    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error>;
+    /// errors of `seal` and `check`, [`Error::Storage`]. Nothing has changed then.
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error>;
 
     /// One entry.
     ///
     /// # Errors
     /// Of the store; so for all below.
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error>;
+
+    /// The entry with this key.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error>;
 
     /// The entries after `seq`.
     ///
@@ -95,17 +114,24 @@ pub trait Journal: fmt::Debug + Send {
     /// Of the store.
     fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error>;
 
+    /// The decisions of a round, one after the other, so that a large round need not be in memory.
+    ///
+    /// # Errors
+    /// Of the store, and of `take`.
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error>;
+
     /// The decisions of a round.
     ///
     /// # Errors
     /// Of the store.
-    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error>;
-
-    /// One decision.
-    ///
-    /// # Errors
-    /// Of the store.
-    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error>;
+    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
+        let mut all = Vec::new();
+        self.each_decision(round, &mut |_, sent| {
+            all.push(sent);
+            Ok(())
+        })?;
+        Ok(all)
+    }
 
     /// The decisions about a customer.
     ///
@@ -124,12 +150,6 @@ pub trait Journal: fmt::Debug + Send {
     /// # Errors
     /// Of the store.
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error>;
-
-    /// Whether an entry of this kind has read a table with this digest.
-    ///
-    /// # Errors
-    /// Of the store.
-    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error>;
 
     /// How many decisions and how many outcomes there are.
     ///

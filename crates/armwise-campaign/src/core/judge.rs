@@ -17,29 +17,19 @@ pub(super) enum Verdict {
 pub(super) type Claim = Result<Outcome, Verdict>;
 
 /// Finds the decision and the reward of a row.
-pub(super) fn claim(
-    finder: &Finder<'_>,
-    response: &Response,
-    feedback: Feedback,
-    seen_before: bool,
-) -> Result<Claim, Error> {
+pub(super) fn claim(finder: &Finder<'_>, response: &Response, feedback: Feedback) -> Result<Claim, Error> {
     let reward = match reward(response, feedback) {
         Ok(reward) => reward,
         Err(rejection) => return Ok(Err(Verdict::Reject(rejection))),
     };
     let found = finder.find(response)?;
     // Without a decision there is no round whose rules could judge the reward, so the present rules do.
-    let rule = match &found {
-        Ok(decision) => finder.reward_rule(*decision)?,
-        Err(_) => finder.campaign().config().reward,
-    };
+    let rule = finder.reward_rule(found.as_ref().ok().copied())?;
     if let Some(reward) = reward.filter(|&reward| is_outside(rule, reward)) {
         return Ok(Err(Verdict::Reject(Rejection::RewardOutside(reward))));
     }
     Ok(match found {
         Ok(decision) => Ok(Outcome { decision, reward }),
-        // It named a single decision when the table was read first.
-        Err(Rejection::Ambiguous(_)) if seen_before => Err(Verdict::Repeated),
         Err(rejection) => Err(Verdict::Reject(rejection)),
     })
 }
@@ -51,15 +41,17 @@ pub(super) fn contradictions<'a>(claims: impl Iterator<Item = &'a Outcome>) -> B
     claims.filter(differs).map(|claim| claim.decision).collect()
 }
 
-/// Judges a row by what is known of its decision.
-pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback) -> Result<Verdict, Error> {
+/// Judges a row by what is known of its decision. A request with a key is never read twice by mistake, so its
+/// corrections may go back to an earlier reward.
+pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback, keyed: bool) -> Result<Verdict, Error> {
     let (id, reward) = (outcome.decision, outcome.reward);
     let history = finder.history(id)?;
     let last = history.last().map(|&(_, reward)| reward);
-    let closed = finder.closed(id);
+    let closed = finder.closed(id.round);
+    let said_before = |of: Kind| history.iter().any(|&(kind, old)| kind == of && same(old, reward));
     Ok(match feedback {
         Feedback::Rewards | Feedback::Responders { .. } => match last {
-            _ if history.iter().any(|&(kind, old)| kind == Kind::Learn && same(old, reward)) => Verdict::Repeated,
+            _ if said_before(Kind::Learn) => Verdict::Repeated,
             None if closed => Verdict::Reject(Rejection::Closed(id.round)),
             None => Verdict::Apply(outcome),
             Some(None) => Verdict::Reject(Rejection::WasUndelivered(id)),
@@ -68,6 +60,10 @@ pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback) -
         Feedback::Corrections => match last {
             None if !closed => Verdict::Reject(Rejection::NothingToCorrect(id)),
             Some(old) if same(old, reward) => Verdict::Repeated,
+            // Otherwise a file of corrections that is read again would undo the ones after it.
+            Some(Some(now)) if !keyed && (said_before(Kind::Correct) || said_before(Kind::Learn)) => {
+                Verdict::Reject(Rejection::Superseded { decision: id, before: reward.unwrap_or(0.0), now })
+            }
             _ => Verdict::Apply(outcome),
         },
         Feedback::Undelivered => match last {
@@ -91,9 +87,14 @@ fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Reject
     }
 }
 
-/// Whether a reward is refused. Whatever the rules say, the model cannot learn from one above 1e100.
+/// Whether a reward is refused.
 fn is_outside(rule: RewardRule, reward: f64) -> bool {
-    rule.min.is_some_and(|min| reward < min) || rule.max.is_some_and(|max| reward > max) || reward.abs() > 1e100
+    rule.min.is_some_and(|min| reward < min) || rule.max.is_some_and(|max| reward > max) || !is_usable(reward)
+}
+
+/// Whatever the rules say, the model cannot learn from a reward above 1e100, or from one that is no number.
+pub(super) fn is_usable(reward: f64) -> bool {
+    reward.abs() <= 1e100
 }
 
 fn same(a: Option<f64>, b: Option<f64>) -> bool {

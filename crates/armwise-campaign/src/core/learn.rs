@@ -1,11 +1,13 @@
 //! Responses, corrections and bounces: each row finds its decision, and each is counted once.
 //!
-//! Good rows are applied and bad ones put aside with the reason, in one entry. A row that repeats what is known changes
-//! nothing, so a file can be read again, split or reordered at will. A row that could mean two decisions is put aside,
-//! never guessed.
+//! Good rows are applied and bad ones put aside with the reason, in one entry. A row that repeats what is known of its
+//! decision changes nothing, so a file can be read again, split or reordered at will. A row that could mean two
+//! decisions is put aside, never guessed, and a table that names neither decisions nor rounds belongs to one stated
+//! round. What a table says never tells whether it was read before: two weeks may well bring the same answers. A key
+//! does.
 
 use super::{
-    Campaign, Command, DecisionId, Draft, Kind, Outcome, Rejection, Responses, Sha,
+    Campaign, Command, DecisionId, Draft, Key, Outcome, Refusal, Rejection, Responses, Sha,
     find::Finder,
     judge::{self, Verdict},
 };
@@ -35,11 +37,13 @@ pub enum Feedback {
 }
 
 impl Feedback {
-    fn kind(self) -> Kind {
-        match self {
-            Self::Rewards | Self::Responders { .. } => Kind::Learn,
-            Self::Corrections => Kind::Correct,
-            Self::Undelivered => Kind::Undelivered,
+    /// Whether a command reads such a table, with the same content.
+    fn is_of(self, command: &Command, digest: Sha) -> bool {
+        match (self, command) {
+            (Self::Rewards | Self::Responders { .. }, Command::Learn(told))
+            | (Self::Corrections, Command::Correct(told))
+            | (Self::Undelivered, Command::Undelivered(told)) => told.digest == digest,
+            _ => false,
         }
     }
 
@@ -88,49 +92,62 @@ pub(super) struct Response {
 
 /// Reads a table of responses; where `round` is given, all rows are about that round.
 ///
-/// Its columns are `decision`, or the customer with `promotion` and `round` where needed, and `reward`.
+/// Its columns are `decision`, or the customer with `promotion` and `round` where needed, and `reward`. A table with
+/// neither `decision` nor `round` belongs to `round`, or to the only round that it can be about.
+///
+/// With a `key`, the same table with the same key gives the same answer and changes nothing, and the request is
+/// remembered even if no row could be applied.
 ///
 /// # Errors
-/// [`Error::Table`] for a table that cannot be read; nothing has changed then. Rows put aside are not an error: they
-/// are returned as a sheet.
+/// [`Error::Table`] for a table that cannot be read, [`Error::WhichRound`] for one that could be about several rounds,
+/// [`Error::KeyUsed`]; nothing has changed then. Rows put aside are not an error: they are returned as a sheet.
 pub fn learn(
     campaign: &mut Campaign,
     table: &dyn Source,
     feedback: Feedback,
     round: Option<u64>,
+    key: Option<&Key>,
 ) -> Result<(Learned, Sheet), Error> {
+    if let Some(worth) = feedback.worth().filter(|&worth| !judge::is_usable(worth)) {
+        return Err(Refusal::BadWorth(worth).into());
+    }
     if let Some(round) = round {
         campaign.round(round)?;
     }
     let against = campaign.head();
-    let responses = read(campaign, table, feedback)?;
+    let (responses, names_rounds) = read(campaign, table, feedback)?;
     let digest = digest(&responses, round, feedback);
-    let judged = judge_all(campaign, &responses, feedback, round, digest)?;
+    let earlier = campaign.earlier(key, |command| feedback.is_of(command, digest))?;
+    // A request that was answered before is judged as it was then.
+    let until = earlier.as_ref().map_or(u64::MAX, |(entry, _)| entry.seq - 1);
+    let finder = Finder::new(campaign, feedback, round, until);
+    if !names_rounds && finder.stated().is_none() {
+        return Err(Error::WhichRound { table: table.name().to_owned(), rounds: finder.rounds(feedback) });
+    }
+    let judged = judge_all(&finder, &responses, feedback, key.is_some())?;
     let mut rejects = Sheet::new(&["line", "decision", "customer", "promotion", "round", "reward", "reason"]);
     let mut reasons = BTreeMap::new();
     for (place, rejection) in &judged.rejected {
         *reasons.entry(rejection.reason()).or_default() += 1;
-        rejects.push(responses[*place].cells(&rejection.to_string()));
+        rejects.push(responses[*place].cells(&rejection.text(campaign.tag())));
     }
     let outcomes: Vec<Outcome> = judged.applied.into_values().collect();
     let rounds: BTreeSet<u64> = outcomes.iter().map(|outcome| outcome.decision.round).collect();
     let rounds: Vec<u64> = rounds.into_iter().collect();
     let (read, rejected) = (responses.len() as u64, judged.rejected.len() as u64);
-    if !outcomes.is_empty() {
-        let (table, repeated) = (table.name().to_owned(), judged.repeated);
-        let command = feedback.command(Responses { table, digest, rounds: rounds.clone(), read, repeated, rejected });
-        campaign.append(&against, &Draft { outcomes: &outcomes, ..Draft::new(command) }, || Ok(()))?;
-    }
-    let learned = Learned {
-        rows: read,
-        applied: outcomes.len() as u64,
-        repeated: judged.repeated,
-        rejected,
-        reasons,
-        rounds,
-        model: campaign.model_hash(),
+    let model = match earlier {
+        Some((entry, _)) => entry.model,
+        None if outcomes.is_empty() && key.is_none() => campaign.model_hash(),
+        None => {
+            let (table, repeated) = (table.name().to_owned(), judged.repeated);
+            let told = Responses { table, digest, rounds: rounds.clone(), read, repeated, rejected };
+            let draft = Draft { key, outcomes: &outcomes, ..Draft::new(feedback.command(told)) };
+            campaign.append(&against, &draft, || Ok(()))?;
+            campaign.model_hash()
+        }
     };
-    Ok((learned, rejects))
+    let (applied, repeated) = (outcomes.len() as u64, judged.repeated);
+    Ok((Learned { rows: read, applied, repeated, rejected, reasons, rounds, model }, rejects))
 }
 
 /// What is to be done with the rows of a table.
@@ -142,19 +159,9 @@ struct Judged {
     rejected: Vec<(usize, Rejection)>,
 }
 
-fn judge_all(
-    campaign: &Campaign,
-    responses: &[Response],
-    feedback: Feedback,
-    round: Option<u64>,
-    digest: Sha,
-) -> Result<Judged, Error> {
-    let seen_before = campaign.journal.has_read(feedback.kind(), digest)?;
-    let finder = Finder::new(campaign, round);
-    let claims = responses
-        .iter()
-        .map(|response| judge::claim(&finder, response, feedback, seen_before))
-        .collect::<Result<Vec<_>, _>>()?;
+fn judge_all(finder: &Finder<'_>, responses: &[Response], feedback: Feedback, keyed: bool) -> Result<Judged, Error> {
+    let claims =
+        responses.iter().map(|response| judge::claim(finder, response, feedback)).collect::<Result<Vec<_>, _>>()?;
     let contradicted = judge::contradictions(claims.iter().flatten());
     let mut judged = Judged::default();
     for (place, claim) in claims.into_iter().enumerate() {
@@ -164,7 +171,7 @@ fn judge_all(
                 Verdict::Reject(Rejection::Contradiction(decision))
             }
             Ok(outcome) if judged.applied.contains_key(&outcome.decision) => Verdict::Repeated,
-            Ok(outcome) => judge::judge(&finder, outcome, feedback)?,
+            Ok(outcome) => judge::judge(finder, outcome, feedback, keyed)?,
         };
         match verdict {
             Verdict::Apply(outcome) => {
@@ -192,7 +199,8 @@ impl Response {
     }
 }
 
-fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<Vec<Response>, Error> {
+/// The rows, and whether the table has a column that names decisions or rounds.
+fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<(Vec<Response>, bool), Error> {
     let has: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
     let pick =
         |names: &[&str]| names.iter().find(|name| has.iter().any(|has| has == *name)).map(|name| (*name).to_owned());
@@ -207,15 +215,18 @@ fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<V
     if reward.is_none() && matches!(feedback, Feedback::Rewards | Feedback::Corrections) {
         return Err(Error::NoRewards { table: table.name().to_owned() });
     }
+    let names_rounds = decision.is_some() || round.is_some();
     let columns = [decision, customer, promotion, round, reward];
     let wanted: Vec<String> = columns.iter().flatten().cloned().collect();
     let mut responses = Vec::new();
     for rows in table.batches(Some(&wanted))? {
         let rows: Rows = rows?;
-        let mut texts = columns
-            .iter()
-            .map(|column| column.as_ref().map(|column| rows.any_texts(column)).transpose())
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut texts = Vec::new();
+        for column in &columns {
+            // A reward may be any number; the others are names and ids.
+            let read = if *column == columns[4] { Rows::any_texts } else { Rows::ids };
+            texts.push(column.as_ref().map(|column| read(&rows, column)).transpose()?);
+        }
         let mut take = |place: usize, row: usize| texts[place].as_mut().and_then(|texts| texts[row].take());
         for row in 0..rows.len() {
             responses.push(Response {
@@ -228,10 +239,10 @@ fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<V
             });
         }
     }
-    Ok(responses)
+    Ok((responses, names_rounds))
 }
 
-/// A hash of what a table says, to recognise a table that is read again.
+/// A hash of what a table says and of what was asked, by which two requests with one key are compared.
 fn digest(responses: &[Response], round: Option<u64>, feedback: Feedback) -> Sha {
     let mut hash = Sha256::new();
     hash.update(format!("{round:?} {:?}", feedback.worth()));

@@ -12,6 +12,7 @@
 
 mod amend;
 mod append;
+mod back;
 mod bytes;
 mod campaign;
 pub(crate) mod clock;
@@ -26,6 +27,7 @@ pub mod fold;
 mod hash;
 mod journal;
 mod judge;
+mod key;
 mod learn;
 mod model;
 mod refusal;
@@ -35,19 +37,21 @@ mod revoke;
 mod state;
 mod status;
 pub mod sums;
+mod tag;
 mod verify;
 mod why;
 
 pub use amend::{Amended, amend};
 pub use campaign::Campaign;
 pub use close::{Closed, close};
-pub use command::{Chosen, Command, Kind, Migrated, OfRound, Responses, Rules, Setup, Vouched};
-pub use decision::{DecisionId, Heard, Outcome, Sent};
+pub use command::{ChooseRequest, Chosen, Command, Kind, Migrated, OfRound, Responses, Rules, Setup, Vouched};
+pub use decision::{DecisionId, Heard, LAST_GIVEN_ROUND, LAST_ROUND, Outcome, Sent};
 pub use entry::{Changes, Entry, Head, RoundChange, SumsChange};
 pub use fate::Fate;
 pub use fold::Counts;
 pub use hash::Sha;
-pub use journal::{Journal, Kept, Named, Record, Rows, Seal};
+pub use journal::{Check, EachDecision, Journal, Kept, Named, Record, Rows, Seal};
+pub use key::Key;
 pub use learn::{Feedback, Learned, learn};
 pub use refusal::{Frozen, Refusal};
 pub use rejection::Rejection;
@@ -56,6 +60,7 @@ pub use revoke::{Revoked, revoke};
 pub use state::RoundInfo;
 pub use status::{RoundStatus, Status, status};
 pub use sums::model_hash;
+pub use tag::Tag;
 pub use verify::{Finding, Verified};
 pub use why::{Contribution, Why, WhyPromotion, why};
 

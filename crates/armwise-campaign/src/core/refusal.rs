@@ -1,13 +1,23 @@
 //! Why a command is refused: the facts. The text for people is made from them in one place, here.
 
+use super::decision::{LAST_GIVEN_ROUND, LAST_ROUND};
+use crate::table::short;
 use std::fmt;
 
 /// Why a command is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Rounds count from 1 to 2^31 - 1.
+    /// Rounds count from 1 to [`LAST_ROUND`]; a number that is given is at most [`LAST_GIVEN_ROUND`].
     BadRound(u64),
+    /// A round can have 2^32 - 1 decisions.
+    TooManyDecisions(u64),
+    /// A segment has 1 to [`LAST_ROUND`] rounds.
+    BadSegment(u64),
+    /// A key has 1 to 200 visible ASCII characters.
+    BadKey(String),
+    /// An answer must be worth a number that can be learned.
+    BadWorth(f64),
     /// The round was chosen before.
     RoundExists {
         /// The round.
@@ -61,7 +71,24 @@ impl Frozen {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadRound(round) => write!(f, "round {round}: rounds count from 1 to 2^31 - 1"),
+            Self::BadRound(round) => write!(
+                f,
+                "round {round}: rounds count from 1 to {LAST_ROUND}, and a number that is given may be at most \
+                 {LAST_GIVEN_ROUND}"
+            ),
+            Self::TooManyDecisions(count) => {
+                write!(f, "{count} decisions are too many: a round can have {}; lower the quotas", u32::MAX)
+            }
+            Self::BadSegment(rounds) => write!(f, "a segment of {rounds} rounds: it has 1 to {LAST_ROUND}"),
+            Self::BadKey(key) => write!(
+                f,
+                "the key {:?} has {} bytes; a key has 1 to 200 visible ASCII characters and no spaces",
+                short(key),
+                key.len()
+            ),
+            Self::BadWorth(worth) => {
+                write!(f, "an answer cannot be worth {worth}; give a finite number of at most 1e100 in size")
+            }
             Self::RoundExists { round, last } => write!(f, "round {round} was chosen already (the last is {last})"),
             Self::RoundBefore { round, last } => write!(f, "round {round} is before the last one (the last is {last})"),
             Self::Revoked(round) => write!(f, "round {round} was revoked, so it cannot be closed"),

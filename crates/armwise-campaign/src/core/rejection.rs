@@ -1,8 +1,7 @@
 //! Why a row of responses is put aside: the facts. The text for people is made from them in one place, here.
 
-use super::DecisionId;
+use super::{DecisionId, Tag};
 use crate::table::short;
-use std::fmt;
 
 /// Why a row is put aside.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +18,13 @@ pub enum Rejection {
     BadRound(String),
     /// The decision is not written as one.
     BadDecision(String),
+    /// The decision is one of another campaign.
+    OtherCampaign {
+        /// The decision as the row names it.
+        decision: String,
+        /// The tag of this campaign.
+        own: Tag,
+    },
     /// Neither a decision nor a customer is named.
     Nobody,
     /// There is no reward.
@@ -75,6 +81,15 @@ pub enum Rejection {
     },
     /// There is no reward to be corrected.
     NothingToCorrect(DecisionId),
+    /// The decision had this reward before and was corrected since.
+    Superseded {
+        /// The decision.
+        decision: DecisionId,
+        /// The reward that it had.
+        before: f64,
+        /// The reward that it has.
+        now: f64,
+    },
 }
 
 impl Rejection {
@@ -89,6 +104,8 @@ impl Rejection {
             | Self::BadReward(_)
             | Self::RewardOutside(_) => "invalid",
             Self::UnknownDecision(_) | Self::UnknownCustomer(_) | Self::UnknownPromotion(_) => "unknown",
+            Self::OtherCampaign { .. } => "other-campaign",
+            Self::Superseded { .. } => "superseded",
             Self::OtherDecision { .. } | Self::NotChosen { .. } => "not-sent",
             Self::Ambiguous(_) => "ambiguous",
             Self::OtherRound { .. }
@@ -101,42 +118,52 @@ impl Rejection {
             Self::NothingToCorrect(_) => "no-reward",
         }
     }
-}
 
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The reason in words; decisions are named with the campaign's tag.
+    #[must_use]
+    pub fn text(&self, tag: Tag) -> String {
+        let name = |id: &DecisionId| tag.name(*id);
         match self {
-            Self::OtherRound { row, asked } => write!(f, "the row is about round {row}, not {asked}"),
-            Self::BadRound(text) => write!(f, "round {text:?} is not a whole number"),
-            Self::BadDecision(text) => write!(f, "{text:?} is not a decision such as r3-17"),
-            Self::Nobody => write!(f, "neither decision nor customer is given"),
-            Self::MissingReward => write!(f, "the reward is missing"),
-            Self::BadReward(text) => write!(f, "the reward {:?} is not a finite number", short(text)),
-            Self::RewardOutside(reward) => write!(f, "the reward {reward} is outside what the campaign allows"),
-            Self::UnknownDecision(text) => write!(f, "there is no decision {text}"),
-            Self::UnknownCustomer(customer) => write!(f, "customer {customer:?} was never chosen"),
-            Self::UnknownPromotion(promotion) => write!(f, "there is no promotion {promotion:?}"),
+            Self::OtherRound { row, asked } => format!("the row is about round {row}, not {asked}"),
+            Self::BadRound(text) => format!("round {:?} is not a whole number", short(text)),
+            Self::BadDecision(text) => format!("{:?} is not a decision such as r3-17-{tag}", short(text)),
+            Self::OtherCampaign { decision, own } => {
+                format!("decision {decision} is one of another campaign; the decisions of this one end in -{own}")
+            }
+            Self::Nobody => "neither decision nor customer is given".to_owned(),
+            Self::MissingReward => "the reward is missing".to_owned(),
+            Self::BadReward(text) => format!("the reward {:?} is not a finite number", short(text)),
+            Self::RewardOutside(reward) => format!("the reward {reward} is outside what the campaign allows"),
+            Self::UnknownDecision(text) => format!("there is no decision {text}"),
+            Self::UnknownCustomer(customer) => format!("customer {customer:?} was never chosen"),
+            Self::UnknownPromotion(promotion) => format!("there is no promotion {promotion:?}"),
             Self::OtherDecision { decision, promotion, customer } => {
-                write!(f, "decision {decision} is for {promotion:?}, customer {customer:?}")
+                format!("decision {decision} is for {promotion:?}, customer {customer:?}")
             }
             Self::NotChosen { customer, chosen } if chosen.is_empty() => {
-                write!(f, "customer {customer:?} was not chosen for it")
+                format!("customer {customer:?} was not chosen for it")
             }
             Self::NotChosen { customer, chosen } => {
-                let chosen: Vec<String> = chosen.iter().map(|(id, promotion)| format!("{id} ({promotion})")).collect();
-                write!(f, "customer {customer:?} was not chosen for it; it was in {}", chosen.join(", "))
+                let chosen: Vec<String> =
+                    chosen.iter().map(|(id, promotion)| format!("{} ({promotion})", name(id))).collect();
+                format!("customer {customer:?} was not chosen for it; it was in {}", chosen.join(", "))
             }
             Self::Ambiguous(decisions) => {
-                let decisions: Vec<String> = decisions.iter().map(DecisionId::to_string).collect();
-                write!(f, "it may be {}; give decision or round", decisions.join(" or "))
+                let decisions: Vec<String> = decisions.iter().map(name).collect();
+                format!("it may be {}; give decision or round", decisions.join(" or "))
             }
-            Self::Contradiction(id) => write!(f, "rows of this table contradict each other about {id}"),
-            Self::Closed(round) => write!(f, "round {round} is closed and silence was counted; use correct"),
-            Self::Revoked(round) => write!(f, "round {round} was revoked, so nothing was sent"),
-            Self::WasUndelivered(id) => write!(f, "{id} was not delivered; use correct if it was"),
-            Self::HasReward { decision, reward } => write!(f, "{decision} has the reward {reward}; use correct"),
-            Self::Arrived { decision, reward } => write!(f, "{decision} has the reward {reward}, so it arrived"),
-            Self::NothingToCorrect(id) => write!(f, "{id} has no reward yet; use learn"),
+            Self::Contradiction(id) => format!("rows of this table contradict each other about {}", name(id)),
+            Self::Closed(round) => format!("round {round} is closed and silence was counted; use correct"),
+            Self::Revoked(round) => format!("round {round} was revoked, so nothing was sent"),
+            Self::WasUndelivered(id) => format!("{} was not delivered; use correct if it was", name(id)),
+            Self::HasReward { decision, reward } => format!("{} has the reward {reward}; use correct", name(decision)),
+            Self::Arrived { decision, reward } => format!("{} has the reward {reward}, so it arrived", name(decision)),
+            Self::NothingToCorrect(id) => format!("{} has no reward yet; use learn", name(id)),
+            Self::Superseded { decision, before, now } => format!(
+                "{} had the reward {before} and was corrected to {now} since; if {before} is right after all, give the \
+                 table a key",
+                name(decision)
+            ),
         }
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! Everything here reads checked rows; nothing here can change a campaign.
 
-use super::{Campaign, Fate, Sent};
+use super::{Campaign, Fate, Sent, Tag};
 use crate::{
     Error,
     table::{Cell, Sheet},
 };
 
-/// The sends of a round, as `choose` writes them.
+/// The sends of a round of the campaign with this tag, as `choose` writes them.
 #[must_use]
-pub fn sends(sent: &[Sent]) -> Sheet {
+pub fn sends(tag: Tag, sent: &[Sent]) -> Sheet {
     let mut sheet =
         Sheet::new(&["customer", "promotion", "decision", "estimated_reward", "width", "draw", "score", "rank"]);
     for row in sent.iter().filter(|row| !row.control) {
         sheet.push(vec![
             Cell::from(row.customer.as_str()),
             Cell::from(row.promotion.as_str()),
-            Cell::Text(row.id.to_string()),
+            Cell::Text(tag.name(row.id)),
             Cell::Number(row.mean),
             Cell::Number(row.width),
             Cell::from(row.draw),
@@ -64,7 +64,7 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
     for round in rounds {
         for (sent, fate) in fates(campaign, round)? {
             sheet.push(vec![
-                Cell::Text(sent.id.to_string()),
+                Cell::Text(campaign.tag().name(sent.id)),
                 Cell::Whole(round.cast_signed()),
                 Cell::from(sent.customer.as_str()),
                 Cell::from(sent.promotion.as_str()),

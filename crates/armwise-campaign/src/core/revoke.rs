@@ -3,7 +3,7 @@
 //! The entry that chose the round stays, and its number is not used again; only its effects end: rewards, rest,
 //! controls.
 
-use super::{Campaign, Command, Draft, OfRound, Sha};
+use super::{Campaign, Command, Draft, Key, OfRound, Sha};
 use crate::Error;
 use serde::Serialize;
 
@@ -23,15 +23,22 @@ pub struct Revoked {
 }
 
 /// Takes back a round that was never sent: its decisions have no rewards, even if some were learned; its customers do
-/// not rest; its controls do not count.
+/// not rest; its controls do not count. The same request with the same `key` gives the same answer, whatever happened
+/// since. Revoking a revoked round leaves no entry, so its key stays free.
 ///
 /// # Errors
-/// [`Error::NotFound`] for a round that was not chosen.
-pub fn revoke(campaign: &mut Campaign, round: u64) -> Result<Revoked, Error> {
+/// [`Error::NotFound`] for a round that was not chosen, [`Error::KeyUsed`].
+pub fn revoke(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<Revoked, Error> {
     let (info, against) = (campaign.round(round)?, campaign.head());
+    if let Some((entry, _)) = campaign.earlier(key, |command| *command == Command::Revoke(OfRound { round }))? {
+        let counts = campaign.played(round, entry.seq - 1)?.counts();
+        let (sends, rewards) = (counts.sends, counts.answered + counts.silent);
+        return Ok(Revoked { round, already: false, sends, rewards, model: entry.model });
+    }
     let (already, counts) = (info.revoked(), info.counts);
     if !already {
-        campaign.append(&against, &Draft::new(Command::Revoke(OfRound { round })), || Ok(()))?;
+        let draft = Draft { key, ..Draft::new(Command::Revoke(OfRound { round })) };
+        campaign.append(&against, &draft, || Ok(()))?;
     }
     let (sends, rewards) = (counts.sends, counts.answered + counts.silent);
     Ok(Revoked { round, already, sends, rewards, model: campaign.model_hash() })

@@ -1,6 +1,6 @@
 //! Where the rounds stand, from the counts that every entry carries; no decision is read.
 
-use super::{Campaign, Counts, Sha};
+use super::{Campaign, Counts, Sha, Tag};
 use crate::Error;
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub struct RoundStatus {
 /// Where a campaign stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
+    /// The tag of its decisions, `k7f3q2` in `r3-17-k7f3q2`.
+    pub tag: Tag,
     /// The promotions.
     pub promotions: Vec<String>,
     /// How many features a customer has.
@@ -73,6 +75,7 @@ pub fn status(campaign: &Campaign) -> Result<Status, Error> {
         }
     });
     Ok(Status {
+        tag: campaign.tag(),
         promotions: campaign.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
         features: campaign.recipe().dim(),
         entries: campaign.head().seq,

@@ -116,7 +116,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
         let others = sent.iter().filter(|sent| !sent.control && sent.promotion == promotion.name);
         why.promotions.push(WhyPromotion {
             promotion: promotion.name.clone(),
-            decision: own.map(|sent| sent.id.to_string()),
+            decision: own.map(|sent| campaign.tag().name(sent.id)),
             control: own.is_some_and(|sent| sent.control),
             eligible: eligible[block],
             mean: arm.mean,

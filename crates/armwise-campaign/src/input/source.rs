@@ -4,9 +4,11 @@
 //! compare customers or if guessed floors prove too high.
 
 use super::table::{BATCH, Batches, ColumnType, columns_of, places};
-use crate::Error;
+use crate::{Error, core::Sha};
 use arrow_array::RecordBatch;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
+use sha2::{Digest, Sha256};
 use std::ops::Range;
 
 /// Rows with named columns that can be read more than once.
@@ -34,6 +36,12 @@ pub trait Source: Sync {
     /// As [`batches`](Self::batches).
     fn spread(&self, only: &[String], runs: usize, run: usize, large: usize)
     -> Result<Option<(Batches, usize)>, Error>;
+
+    /// SHA-256 of what it holds, by which two requests with one key are compared.
+    ///
+    /// # Errors
+    /// As [`batches`](Self::batches).
+    fn digest(&self) -> Result<Sha, Error>;
 }
 
 /// Arrow batches in memory as a source of rows.
@@ -139,5 +147,13 @@ impl Source for Memory {
         }
         let starts = (0..runs).map(|index| rows / runs * index);
         Ok(Some((self.slices(Some(only), starts.map(|start| start..start + run))?, rows)))
+    }
+
+    /// Of the batches as an Arrow stream.
+    fn digest(&self) -> Result<Sha, Error> {
+        let unreadable = |error| Error::unreadable(&self.name, "", error);
+        let mut writer = StreamWriter::try_new(Sha256::new(), &self.schema).map_err(unreadable)?;
+        self.batches.iter().try_for_each(|batch| writer.write(batch)).map_err(unreadable)?;
+        Ok(Sha::finish(writer.into_inner().map_err(unreadable)?))
     }
 }

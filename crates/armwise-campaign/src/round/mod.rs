@@ -16,24 +16,29 @@ pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
 use crate::{
     Campaign, Error,
     config::Config,
-    core::{Chosen as ChosenRound, Command, DecisionId, Draft, Head, Refusal, Sent, failpoint, sends},
+    core::{
+        ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
+        Refusal, Sent, Sha, failpoint, sends,
+    },
     input::Source,
-    table::Pending,
+    table::SheetFile,
 };
 use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_held_out;
 use rayon::prelude::*;
-use std::{collections::HashSet, path::Path};
+use std::collections::HashSet;
 
 /// Options of a choice.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ChooseOptions {
     /// The round's number; the next one unless given.
     pub round: Option<u64>,
     /// The seed of this round; the campaign's unless given.
     pub seed: Option<u64>,
+    /// The caller's own name for the request: the same one gives the same round again.
+    pub key: Option<Key>,
 }
 
 /// A round that was chosen but not written yet.
@@ -46,15 +51,20 @@ pub struct Choice {
     round: Round,
     /// The head of the campaign's journal when it was chosen.
     against: Head,
+    /// The key with the digest of what was asked.
+    request: Option<(Key, Sha)>,
+    /// The entry of an earlier request with the same key.
+    earlier: Option<u64>,
 }
 
 /// How many rows were read so far.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// Chooses a round from a table; nothing is written.
+/// Chooses a round from a table; nothing is written. With a key that the same request had before, it is that round, as
+/// it was chosen then.
 ///
 /// # Errors
-/// [`Error::Refused`] for a round that is not after the last one, errors of the table, or the library's reason why
+/// [`Error::KeyUsed`] for a key that another request had, [`Error::Refused`] for a round that is not after the last one, errors of the table, or the library's reason why
 /// nothing can be chosen.
 pub fn choose(
     campaign: &Campaign,
@@ -62,7 +72,15 @@ pub fn choose(
     options: ChooseOptions,
     progress: Progress<'_>,
 ) -> Result<Choice, Error> {
-    let round = next_round(campaign, options)?;
+    let ChooseOptions { round, seed, key } = options;
+    let request = match key {
+        Some(key) => Some((key, asked(table, round, seed)?)),
+        None => None,
+    };
+    if let Some(choice) = chosen_before(campaign, request.as_ref())? {
+        return Ok(choice);
+    }
+    let round = next_round(campaign, round, seed)?;
     let config = campaign.config();
     let model = campaign.model()?;
     let known = model.blocks().iter().any(|block| block.count() > 0);
@@ -99,23 +117,68 @@ pub fn choose(
     let control = control.filter(Choosing::has_rows).map(|control| Chosen::new(control, &segments)).transpose()?;
     let (decision, chosen) = chosen.split();
     let control = control.map(|control| control.split().1);
+    numbered(chosen.0.len() + control.as_ref().map_or(0, |control| control.0.len()))?;
     let sent = write_down(config, round, chosen, control, by_mean.as_deref());
     let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
-    Ok(Choice { sent, summary, round, against: campaign.head() })
+    Ok(Choice { sent, summary, round, against: campaign.head(), request, earlier: None })
+}
+
+/// A digest of what is asked for: the options and the table.
+fn asked(table: &dyn Source, round: Option<u64>, seed: Option<u64>) -> Result<Sha, Error> {
+    Ok(Sha::of(format!("{round:?} {seed:?} {}", table.digest()?)))
+}
+
+/// The round that the same request chose before.
+fn chosen_before(campaign: &Campaign, request: Option<&(Key, Sha)>) -> Result<Option<Choice>, Error> {
+    let Some((key, digest)) = request else { return Ok(None) };
+    let same = |command: &Command| match command {
+        Command::Choose(chosen) => chosen.request.as_ref().is_some_and(|request| request.digest == *digest),
+        _ => false,
+    };
+    let Some((entry, Command::Choose(chosen))) = campaign.earlier(Some(key), same)? else { return Ok(None) };
+    let Some(answered) = chosen.request else { return Ok(None) };
+    Ok(Some(Choice {
+        sent: campaign.sent(chosen.round)?,
+        summary: answered.summary,
+        round: Round::new(chosen.seed, chosen.round),
+        against: campaign.head(),
+        request: request.cloned(),
+        earlier: Some(entry.seq),
+    }))
+}
+
+/// Refuses more decisions than a round has numbers for.
+fn numbered(count: usize) -> Result<(), Error> {
+    if u32::try_from(count).is_ok() { Ok(()) } else { Err(Refusal::TooManyDecisions(count as u64).into()) }
 }
 
 impl Choice {
+    /// Whether the same request was answered before with this round, which is in the journal then.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.earlier.is_some()
+    }
+
     /// Appends the round to the campaign and writes the sends to `out`: they are complete on the disk before the
-    /// commit, and get their name after it.
+    /// commit, and get their name after it. A round that is in the journal already is not appended again; its sends are
+    /// written once more.
     ///
     /// # Errors
-    /// [`Error::HeadMoved`] if something else was appended since it was chosen, [`Error::Storage`]; before the commit
-    /// nothing has changed, after it the sends can be written again from the campaign.
+    /// [`Error::HeadMoved`] if something else was appended since it was chosen, [`Error::Storage`]; nothing has changed
+    /// then. [`Error::NotWrittenOut`] after the commit: the sends can be written again from the campaign.
     ///
     /// # Panics
     /// Never: the thread that writes does not panic.
-    pub fn commit(self, campaign: &mut Campaign, out: Option<&Path>) -> Result<ChosenSummary, Error> {
+    pub fn commit(self, campaign: &mut Campaign, out: Option<SheetFile>) -> Result<ChosenSummary, Error> {
+        if self.earlier.is_some() {
+            if let Some(out) = out {
+                out.fill(&sends(campaign.tag(), &self.sent))?;
+                out.publish()?;
+            }
+            return Ok(self.summary);
+        }
         let finite = |number: f64| number.is_finite().then_some(number);
+        let answered = |(_, digest): &(Key, Sha)| ChooseRequest { digest: *digest, summary: self.summary.clone() };
         let command = Command::Choose(ChosenRound {
             round: self.round.t,
             seed: self.round.seed,
@@ -124,18 +187,20 @@ impl Choice {
             customers: self.summary.customers,
             held_out: self.summary.held_out,
             resting: self.summary.resting,
+            request: self.request.as_ref().map(answered).map(Box::new),
         });
-        let draft = Draft { decisions: &self.sent, ..Draft::new(command) };
+        let key = self.request.as_ref().map(|(key, _)| key);
+        let (draft, tag) = (Draft { key, decisions: &self.sent, ..Draft::new(command) }, campaign.tag());
         std::thread::scope(|scope| {
-            let writing = out.map(|out| scope.spawn(|| sends(&self.sent).write(out)));
-            let mut pending = None;
+            let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(&sends(tag, &self.sent))));
             campaign.append(&self.against, &draft, || {
-                let written = writing.map(|writing| writing.join().expect("writing does not panic"));
-                pending = written.transpose()?;
-                Ok(())
-            })?;
-            failpoint("before-publish");
-            pending.map_or(Ok(()), Pending::publish)
+                writing.map_or(Ok(()), |writing| writing.join().expect("writing does not panic"))
+            })
+        })?;
+        failpoint("before-publish");
+        out.map_or(Ok(()), SheetFile::publish).map_err(|error| {
+            let done = format!("round {} is chosen and committed", self.round.t);
+            Error::NotWrittenOut { done, error: Box::new(error) }
         })?;
         Ok(self.summary)
     }
@@ -166,10 +231,11 @@ fn told(config: &Config, error: armwise::Error) -> Error {
     ))
 }
 
-fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Error> {
+fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Result<Round, Error> {
     let last = campaign.next_round() - 1;
-    let t = options.round.unwrap_or(last + 1);
-    if t == 0 || t >= 1 << 31 {
+    let t = round.unwrap_or(last + 1);
+    let end = if round.is_some() { LAST_GIVEN_ROUND } else { LAST_ROUND };
+    if t == 0 || t > end {
         return Err(Refusal::BadRound(t).into());
     }
     if t <= last {
@@ -178,7 +244,7 @@ fn next_round(campaign: &Campaign, options: ChooseOptions) -> Result<Round, Erro
             if exists { Refusal::RoundExists { round: t, last } } else { Refusal::RoundBefore { round: t, last } };
         return Err(refusal.into());
     }
-    Ok(Round::new(options.seed.unwrap_or(campaign.config().seed), t))
+    Ok(Round::new(seed.unwrap_or(campaign.config().seed), t))
 }
 
 /// The customers who rest in round `t` by these rules; only the rounds that they speak of are read.

@@ -4,11 +4,11 @@
 use super::customers::Customers;
 use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
 use armwise::{Decision, Limit, Quality};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// A promotion's share of a round.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PromotionSummary {
     /// Its name.
     pub promotion: String,
@@ -23,7 +23,7 @@ pub struct PromotionSummary {
 }
 
 /// What one more unit of a limit would be worth.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
     /// The limit, in the campaign's words.
     pub of: String,
@@ -32,7 +32,7 @@ pub struct Worth {
 }
 
 /// A minimum that could not be met.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unfilled {
     /// The limit, in the campaign's words.
     pub of: String,
@@ -43,7 +43,7 @@ pub struct Unfilled {
 }
 
 /// The summary of a choice.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChosenSummary {
     /// The round.
     pub round: u64,
@@ -70,6 +70,7 @@ pub struct ChosenSummary {
     /// The sum of the scores.
     pub objective: f64,
     /// No choice has a larger sum.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub upper_bound: f64,
     /// Whether the objective is the best there is.
     pub quality: Quality,
@@ -79,6 +80,11 @@ pub struct ChosenSummary {
     pub missing: Vec<Unfilled>,
     /// What was unusual in the table.
     pub odd: Oddities,
+}
+
+/// JSON has no infinity: it is written as null.
+fn null_is_infinite<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
 pub(super) fn summarise(

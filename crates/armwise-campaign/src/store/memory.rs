@@ -5,7 +5,7 @@
 use crate::{
     Error,
     core::{
-        DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows, Seal, Sent, Sha,
+        Check, DecisionId, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Record, Rows, Seal, Sent,
     },
 };
 use std::{
@@ -18,10 +18,11 @@ use std::{
 #[derive(Debug, Clone, Default)]
 pub struct Memory(Arc<Mutex<Held>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Held {
     entries: Vec<Entry>,
-    decisions: BTreeMap<DecisionId, Sent>,
+    /// With the entry that each belongs to.
+    decisions: BTreeMap<DecisionId, (u64, Sent)>,
     /// By entry.
     outcomes: BTreeMap<u64, Vec<Outcome>>,
     sums: BTreeMap<u64, Vec<u8>>,
@@ -43,13 +44,21 @@ impl Journal for Memory {
         Path::new("memory")
     }
 
-    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error> {
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
         let path = self.path().to_owned();
-        let mut held = self.held();
-        let head = held.entries.last().map_or_else(Head::none, Entry::head);
+        let mut now = self.held();
+        let head = now.entries.last().map_or_else(Head::none, Entry::head);
         if head != *against {
             return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
         }
+        // A copy takes the place of the journal once everything about it is good.
+        let mut held = now.clone();
         let records = seal()?;
         let mut keys: Vec<&String> = held
             .entries
@@ -62,7 +71,7 @@ impl Journal for Memory {
             return Err(Error::KeyUsed { path, key: twice[0].clone() });
         }
         for Rows { seq, decisions, outcomes } in rows {
-            held.decisions.extend(decisions.iter().map(|sent| (sent.id, sent.clone())));
+            held.decisions.extend(decisions.iter().map(|sent| (sent.id, (*seq, sent.clone()))));
             held.outcomes.insert(*seq, outcomes.to_vec());
         }
         let mut appended = Vec::new();
@@ -72,11 +81,17 @@ impl Journal for Memory {
             held.entries.push(entry.clone());
             appended.push(entry);
         }
+        check(&Self(Arc::new(Mutex::new(held.clone()))))?;
+        *now = held;
         Ok(appended)
     }
 
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         Ok(self.held().entries.iter().find(|entry| entry.seq == seq).cloned())
+    }
+
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
+        Ok(self.held().entries.iter().find(|entry| entry.key.as_deref() == Some(key)).cloned())
     }
 
     fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
@@ -91,17 +106,21 @@ impl Journal for Memory {
         Ok(self.held().sums.get(&segment).cloned())
     }
 
-    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
         let (first, end) = (DecisionId { round, number: 0 }, DecisionId { round: round + 1, number: 0 });
-        Ok(self.held().decisions.range(first..end).map(|(_, sent)| sent.clone()).collect())
-    }
-
-    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error> {
-        Ok(self.held().decisions.get(&id).map(named))
+        let own: Vec<(u64, Sent)> = self.held().decisions.range(first..end).map(|(_, own)| own.clone()).collect();
+        own.into_iter().try_for_each(|(seq, sent)| take(seq, sent))
     }
 
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
-        Ok(self.held().decisions.values().filter(|sent| sent.customer == customer).map(named).collect())
+        Ok(self
+            .held()
+            .decisions
+            .values()
+            .map(|(_, sent)| sent)
+            .filter(|sent| sent.customer == customer)
+            .map(named)
+            .collect())
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
@@ -117,12 +136,6 @@ impl Journal for Memory {
             heard.extend(own.map(|&outcome| Heard { seq: entry.seq, kind: entry.kind, outcome }));
         }
         Ok(heard)
-    }
-
-    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error> {
-        let read =
-            |entry: &Entry| serde_json::from_str::<Responses>(&entry.body).is_ok_and(|body| body.digest == digest);
-        Ok(self.held().entries.iter().any(|entry| entry.kind == kind && read(entry)))
     }
 
     fn count(&self) -> Result<(u64, u64), Error> {

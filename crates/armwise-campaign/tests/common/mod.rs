@@ -2,10 +2,12 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "every test file uses a part; a test that unwraps says what it met")]
 
+pub(crate) mod failing;
+
 use armwise_campaign::{
     Campaign, Error,
     config::Config,
-    core::{Feedback, Learned, learn},
+    core::{Feedback, Key, Learned, learn},
     init,
     round::{ChooseOptions, ChosenSummary, choose},
     table::{Sheet, Table},
@@ -93,8 +95,28 @@ pub(crate) fn learn_text(
     feedback: Feedback,
     text: &str,
 ) -> Result<(Learned, Sheet), Error> {
+    learn_asked(campaign, folder, feedback, text, None, None)
+}
+
+/// As [`learn_text`], about this round and with this key.
+pub(crate) fn learn_asked(
+    campaign: &mut Campaign,
+    folder: &Folder,
+    feedback: Feedback,
+    text: &str,
+    round: Option<u64>,
+    key: Option<&str>,
+) -> Result<(Learned, Sheet), Error> {
     let path = folder.write("responses.csv", text);
-    learn(campaign, &open(&path), feedback, None)
+    let key = key.map(|key| Key::new(key).unwrap());
+    learn(campaign, &open(&path), feedback, round, key.as_ref())
+}
+
+/// A sheet as CSV.
+pub(crate) fn csv(sheet: &Sheet) -> String {
+    let mut bytes = Vec::new();
+    sheet.csv(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
 }
 
 pub(crate) const TWO: &str = "[[promotion]]\nname = \"mail\"\nquota = 12\n[[promotion]]\nname = \"call\"\nquota = 5\n";

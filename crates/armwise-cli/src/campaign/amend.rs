@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use armwise_campaign::{Campaign as File, config::Config, core::amend};
 use clap::Args;
 
-use super::{Campaign, Failure, print, say};
+use super::{Campaign, Failure, KeyArgument, print, say};
 
 /// Arguments of `amend`.
 #[derive(Args)]
@@ -15,12 +15,15 @@ pub(crate) struct Arguments {
     /// The new rules, all of them, in TOML; features may be left out, they stay.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
+    #[command(flatten)]
+    key: KeyArgument,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let config = Config::parse(&super::init::read(&arguments.config)?, &arguments.config)?;
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "amend")?;
-    let amended = amend(&mut campaign, config)?;
+    let amended = amend(&mut campaign, config, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &amended, String::new);
     }

@@ -67,13 +67,25 @@ fn exit_code(error: &Error) -> u8 {
         | Error::Table { .. }
         | Error::DuplicateCustomer { .. }
         | Error::NoRewards { .. }
+        | Error::WhichRound { .. }
         | Error::UnknownFormat { .. }
         | Error::Config { .. }
         | Error::Usage(_)
-        | Error::Refused(Refusal::BadRound(_)) => USAGE,
+        | Error::Output { .. }
+        | Error::Refused(
+            Refusal::BadRound(_)
+            | Refusal::BadKey(_)
+            | Refusal::BadWorth(_)
+            | Refusal::BadSegment(_)
+            | Refusal::TooManyDecisions(_),
+        ) => USAGE,
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
         Error::Exists { .. } | Error::Refused(_) | Error::HeadMoved { .. } | Error::KeyUsed { .. } => CONFLICT,
-        Error::Storage { .. } | Error::Damaged { .. } | Error::OldSchema { .. } => STORAGE,
+        Error::Storage { .. }
+        | Error::Damaged { .. }
+        | Error::OldSchema { .. }
+        | Error::Linked { .. }
+        | Error::NotWrittenOut { .. } => STORAGE,
         Error::Locked { .. } => LOCKED,
         _ => FAILED,
     }
@@ -85,9 +97,11 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::NoCampaign { .. } => "`armwise init` makes one",
         Error::NeverChosen { .. } => "give it with --table",
         Error::NoRewards { .. } => "say what each is worth with --only-responders",
+        Error::WhichRound { .. } => "say it with --round",
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
         Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
+        Error::NotWrittenOut { .. } => "`armwise export` writes the sends of a round",
         Error::Damaged { .. } => "`armwise verify` says what can be recovered",
         _ => return None,
     })

@@ -10,8 +10,10 @@ use std::{
 
 use armwise_campaign::{
     Error, Source, complete,
-    config::{Config, template},
+    config::{Config, quoted, template},
     init_from,
+    output::{Existing, Pending, Protected},
+    recipe::Extreme,
     table::Format,
 };
 use clap::Args;
@@ -49,15 +51,18 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.campaign.campaign;
-    if path.exists() {
+    if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.clone() }.into());
     }
     let table = streams::open(&arguments.from, arguments.format)?;
-    let (config, written) = if let Some(file) = &arguments.config {
+    let (config, rules) = if let Some(file) = &arguments.config {
         (Config::parse(&read(file)?, file)?, None)
     } else {
-        let (config, toml) = write_rules(arguments, &table)?;
+        let mut config = from_flags(arguments, &table)?;
+        let left_out = complete(&mut config, &table)?;
+        let rules = Rules::write(path.with_file_name("campaign.toml"), &template(&config, &left_out), path)?;
         if arguments.promotion.is_empty() {
+            let toml = rules.keep();
             let value = json!({"config": toml, "campaign": null});
             print(arguments.campaign.json, &value, String::new);
             say(&format!(
@@ -69,11 +74,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             ));
             return Ok(0);
         }
-        (config, Some(toml))
+        (config, Some(rules))
     };
     let learner = arguments.learner.as_deref().map(read).transpose()?;
     let named = arguments.learner.as_ref().map(|file| file.display().to_string());
     let (_, begun) = init_from(path, &table, config, named.as_deref().zip(learner.as_deref()))?;
+    let written = rules.map(Rules::keep);
     let value = json!({"campaign": path, "config": written, "begun": begun});
     print(arguments.campaign.json, &value, String::new);
     if let Some(toml) = &written {
@@ -89,23 +95,55 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     for (column, reason) in &begun.left_out {
         say(&format!("  column {column:?} is left out: {reason}\n"));
     }
+    for Extreme { column, row, value, spread } in &begun.extremes {
+        say(&format!(
+            "  warning: column {column:?}, row {row}: {value} is far from the other values, which spread by {spread:.3}; \
+             scaled with it they can hardly be told apart. If it stands for a missing value, leave it empty and begin again\n"
+        ));
+    }
     Ok(0)
 }
 
-/// Writes campaign.toml beside the campaign, from the flags and the table.
-fn write_rules(arguments: &Arguments, table: &dyn Source) -> Result<(Config, PathBuf), Failure> {
-    let toml = arguments.campaign.campaign.with_file_name("campaign.toml");
-    let mut config = from_flags(arguments, table)?;
-    let left_out = complete(&mut config, table)?;
-    let mut file = std::fs::File::create_new(&toml).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::conflict(format!("{} exists already; use it with --config, or move it away", toml.display()))
+/// A campaign.toml that was written for a campaign; removed again if the campaign does not begin.
+struct Rules {
+    path: PathBuf,
+    /// Whether this process wrote it and the campaign has not begun yet.
+    ours: bool,
+}
+
+impl Rules {
+    /// Writes the rules. The same text may be there already: from the same command, which was interrupted.
+    fn write(path: PathBuf, text: &str, campaign: &Path) -> Result<Self, Failure> {
+        let written = Pending::begin(&path, Existing::Keep, &Protected::campaign(campaign)).and_then(|mut file| {
+            file.write(text.as_bytes())?;
+            file.publish()
+        });
+        match written {
+            Ok(()) => Ok(Self { path, ours: true }),
+            Err(Error::Exists { .. }) if std::fs::read(&path).is_ok_and(|found| found == text.as_bytes()) => {
+                Ok(Self { path, ours: false })
+            }
+            Err(Error::Exists { .. }) => Err(Failure::conflict(format!(
+                "{} exists already; use it with --config, or move it away",
+                path.display()
+            ))),
+            Err(error) => Err(error.into()),
         }
-        _ => Failure::io(&toml, &error),
-    })?;
-    let text = template(&config, &left_out);
-    std::io::Write::write_all(&mut file, text.as_bytes()).map_err(|error| Failure::io(&toml, &error))?;
-    Ok((config, toml))
+    }
+
+    /// The file stays.
+    fn keep(mut self) -> PathBuf {
+        self.ours = false;
+        std::mem::take(&mut self.path)
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        if self.ours {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// A file as text.
@@ -135,8 +173,4 @@ fn from_flags(arguments: &Arguments, table: &dyn Source) -> Result<Config, Failu
         text += "[[promotion]]\nname = \"mail\"\nquota = 500\n";
     }
     Ok(Config::parse(&text, Path::new("the command line"))?)
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::to_string(text).unwrap_or_default()
 }

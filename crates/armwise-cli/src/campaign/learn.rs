@@ -1,7 +1,7 @@
 //! `armwise learn`, `correct`, `undelivered`, `close` and `revoke`.
 //!
-//! Rows put aside go to rejects.csv beside the table with their line and the reason, and the exit
-//! code is 3; the good rows have been applied then.
+//! Rows put aside go to a file of their own with their line and the reason, and the exit code is 3; the good rows have
+//! been applied then. See [`rejects`](super::rejects) for where.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,9 @@ use armwise_campaign::{
 };
 use clap::Args;
 
-use super::{Campaign, Failure, SOME_REJECTED, TableArguments, print, say, streams, text};
+use super::{
+    Campaign, Failure, KeyArgument, SOME_REJECTED, Spreadsheets, TableArguments, print, rejects::Rejects, say, text,
+};
 
 /// Arguments of `learn`, `correct` and `undelivered`.
 #[derive(Args)]
@@ -20,15 +22,20 @@ pub(crate) struct Arguments {
     campaign: Campaign,
     #[command(flatten)]
     table: TableArguments,
-    /// All rows are about this round.
+    /// All rows are about this round. Needed for a table without decisions and rounds if several rounds are open.
     #[arg(long)]
     round: Option<u64>,
     /// The table lists who answered and has no reward: each answer is worth this much.
     #[arg(long, value_name = "REWARD", num_args = 0..=1, default_missing_value = "1")]
     only_responders: Option<f64>,
-    /// Where rows go that are put aside; rejects.csv beside the table unless given.
+    /// Where rows go that are put aside, a file that does not exist yet; unless given, the first free name of
+    /// rejects.csv, rejects-2.csv, ... beside the table.
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
+    #[command(flatten)]
+    key: KeyArgument,
+    #[command(flatten)]
+    spreadsheets: Spreadsheets,
 }
 
 /// Arguments of `close` and `revoke`.
@@ -39,6 +46,8 @@ pub(crate) struct RoundArguments {
     /// The round.
     #[arg(long)]
     round: u64,
+    #[command(flatten)]
+    key: KeyArgument,
 }
 
 /// Which of the three commands.
@@ -57,28 +66,33 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         (Kind::Undelivered, None) => (Feedback::Undelivered, "undelivered"),
         (_, Some(_)) => return Err(Failure::usage("--only-responders has a meaning for learn only")),
     };
+    let key = arguments.key.key()?;
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, name)?;
-    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round)?;
-    let beside = || match arguments.table.table.parent() {
-        Some(folder) if !streams::is_stream(&arguments.table.table) => folder.join("rejects.csv"),
-        _ => PathBuf::from("rejects.csv"),
-    };
-    if !rejects.is_empty() {
-        let path = arguments.rejects.clone().unwrap_or_else(beside);
-        streams::write(&rejects, &path)?;
+    let out = Rejects::begin(
+        arguments.rejects.as_deref(),
+        &arguments.table.table,
+        &arguments.campaign.campaign,
+        arguments.spreadsheets.for_spreadsheets,
+    )?;
+    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round, key.as_ref())?;
+    let written = if rejects.is_empty() { None } else { out.write(&rejects)? };
+    if let Some(path) = &written {
         say(&format!("{} rows are put aside in {}\n", rejects.len(), path.display()));
     }
     if arguments.campaign.json {
-        print(true, &learned, String::new);
+        let mut value = serde_json::to_value(&learned).unwrap_or_default();
+        value["rejects"] = serde_json::json!(written);
+        print(true, &value, String::new);
     }
     say(&text::learned(&learned));
     Ok(if learned.rejected > 0 { SOME_REJECTED } else { 0 })
 }
 
 pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "close")?;
-    let closed = close_round(&mut campaign, arguments.round)?;
+    let closed = close_round(&mut campaign, arguments.round, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &closed, String::new);
     }
@@ -92,8 +106,9 @@ pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
 }
 
 pub(crate) fn revoke(arguments: &RoundArguments) -> Result<u8, Failure> {
+    let key = arguments.key.key()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "revoke")?;
-    let revoked = revoke_round(&mut campaign, arguments.round)?;
+    let revoked = revoke_round(&mut campaign, arguments.round, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &revoked, String::new);
     }

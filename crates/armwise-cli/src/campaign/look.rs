@@ -5,14 +5,21 @@ use std::path::PathBuf;
 use armwise_campaign::{
     Campaign as File, Source,
     core::{self, model_hash, results, sends},
+    output::{Existing, Pending},
     report::{html, report as make_report},
     store::sqlite::verify as check,
-    table::{Cell, Format, Sheet, publish},
+    table::{Cell, Format, Sheet},
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Campaign, Failure, failure::STORAGE, print, say, streams, text};
+use super::{
+    Campaign, Failure, Spreadsheets,
+    failure::STORAGE,
+    print, protected, say,
+    streams::{self, Out},
+    text,
+};
 
 /// Arguments of `status`.
 #[derive(Args)]
@@ -71,9 +78,11 @@ pub(crate) struct ExportArguments {
     /// The round; needed for sends.
     #[arg(long)]
     round: Option<u64>,
-    /// The file: CSV or Parquet by the extension; standard output unless given.
+    /// The file: CSV (also gz) or Parquet by the extension; standard output unless given.
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
+    #[command(flatten)]
+    spreadsheets: Spreadsheets,
 }
 
 /// Arguments of `verify`.
@@ -111,10 +120,15 @@ pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Failure> {
 
 pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
+    let protected = protected(&arguments.campaign.campaign, []);
+    let begin = |path: &PathBuf| Pending::begin(path, Existing::Replace, &protected);
+    let page = arguments.html.as_ref().map(begin).transpose()?;
     let report = make_report(&campaign)?;
-    if let Some(path) = &arguments.html {
-        publish(path, html(&report).as_bytes())?;
-        say(&format!("the report is in {}\n", path.display()));
+    if let Some(mut page) = page {
+        page.write(html(&report).as_bytes())?;
+        let path = page.path().display().to_string();
+        page.publish()?;
+        say(&format!("the report is in {path}\n"));
     }
     print(arguments.campaign.json, &report, String::new);
     Ok(0)
@@ -122,22 +136,26 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<u8, Failure> {
 
 pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
+    let protected = protected(&arguments.campaign.campaign, []);
+    if arguments.what == What::Learner {
+        if streams::is_stream(&arguments.out) {
+            streams::print(&(campaign.saved_learner()? + "\n"));
+        } else {
+            let mut file = Pending::begin(&arguments.out, Existing::Replace, &protected)?;
+            file.write(campaign.saved_learner()?.as_bytes())?;
+            file.publish()?;
+        }
+        return Ok(0);
+    }
+    let for_spreadsheets = arguments.spreadsheets.for_spreadsheets;
+    let out = Out::begin(&arguments.out, Existing::Replace, &protected, for_spreadsheets)?;
     let sheet = match (arguments.what, arguments.round) {
         (What::Sends, None) => return Err(Failure::usage("export sends needs --round")),
-        (What::Sends, Some(round)) => sends(&campaign.sent(round)?),
-        (What::Results, round) => results(&campaign, round)?,
+        (What::Sends, Some(round)) => sends(campaign.tag(), &campaign.sent(round)?),
         (What::Log, _) => log(&campaign)?,
-        (What::Learner, _) => {
-            let json = campaign.saved_learner()?;
-            if streams::is_stream(&arguments.out) {
-                streams::print(&(json + "\n"));
-            } else {
-                publish(&arguments.out, json.as_bytes())?;
-            }
-            return Ok(0);
-        }
+        (What::Results | What::Learner, round) => results(&campaign, round)?,
     };
-    streams::write(&sheet, &arguments.out)?;
+    out.write(&sheet)?;
     if !streams::is_stream(&arguments.out) {
         let value = json!({"out": arguments.out, "rows": sheet.len()});
         print(arguments.campaign.json, &value, String::new);
@@ -147,13 +165,14 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
 }
 
 fn log(campaign: &File) -> Result<Sheet, Failure> {
-    let mut sheet = Sheet::new(&["entry", "at", "kind", "round", "rows", "model", "hash", "body", "changes"]);
+    let mut sheet = Sheet::new(&["entry", "at", "kind", "round", "key", "rows", "model", "hash", "body", "changes"]);
     for entry in campaign.entries()? {
         sheet.push(vec![
             Cell::Whole(entry.seq.cast_signed()),
             Cell::from(entry.at.as_str()),
             Cell::from(entry.kind.name()),
             entry.round.map_or(Cell::Nothing, |round| Cell::Whole(round.cast_signed())),
+            entry.key.as_deref().map_or(Cell::Nothing, Cell::from),
             Cell::Whole(entry.rows.cast_signed()),
             Cell::Text(entry.model.to_string()),
             Cell::Text(entry.hash.to_string()),

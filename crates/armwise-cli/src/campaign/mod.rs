@@ -4,18 +4,24 @@
 //! done, 3 some rows put aside, others as in [`failure`].
 
 mod amend;
+mod backup;
 mod choose;
 mod failure;
 mod init;
 mod learn;
 mod look;
 mod migrate;
+mod rejects;
 mod streams;
 mod text;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::path::{Path, PathBuf};
 
-use armwise_campaign::table::{Format, Table};
+use armwise_campaign::{
+    core::Key,
+    output::Protected,
+    table::{Format, Table},
+};
 use clap::{Args, Subcommand};
 use failure::Failure;
 use serde::Serialize;
@@ -72,6 +78,9 @@ pub(crate) enum Command {
     /// Sum the model anew from the journal and compare it with the hash that the journal names.
     #[command(after_help = "Example: armwise replay spring.armwise --until 12")]
     Replay(look::ReplayArguments),
+    /// Copy a campaign that may be in use, as of one moment, into a new file.
+    #[command(after_help = "Example: armwise backup spring.armwise copy.armwise")]
+    Backup(backup::Arguments),
     /// Write a campaign of schema version 2 into a new file; the old one stays.
     #[command(after_help = "Example: armwise migrate old.armwise new.armwise")]
     Migrate(migrate::Arguments),
@@ -85,6 +94,21 @@ struct Campaign {
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
+}
+
+/// The caller's own name for a request.
+#[derive(Args)]
+struct KeyArgument {
+    /// Your own name for this request, up to 200 characters without spaces: after any failure, the same request with
+    /// the same key gives the same answer and is carried out once.
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+}
+
+impl KeyArgument {
+    fn key(&self) -> Result<Option<Key>, Failure> {
+        Ok(self.key.as_deref().map(Key::new).transpose()?)
+    }
 }
 
 /// A table to be read.
@@ -103,8 +127,23 @@ impl TableArguments {
     }
 }
 
+/// How a CSV file is written.
+#[derive(Args)]
+struct Spreadsheets {
+    /// In CSV, put an apostrophe before texts that a spreadsheet would take for formulas (those that begin with
+    /// = + - @). Ids among them do not read back then, so it is off unless given.
+    #[arg(long)]
+    for_spreadsheets: bool,
+}
+
+/// What a command must not write over: its campaign and the files that it reads.
+fn protected<'a>(campaign: &Path, inputs: impl IntoIterator<Item = &'a PathBuf>) -> Vec<Protected> {
+    let inputs = inputs.into_iter().filter(|path| !streams::is_stream(path));
+    Protected::campaign(campaign).into_iter().chain(inputs.map(|path| Protected::input(path))).collect()
+}
+
 /// Runs a command and gives its exit code.
-pub(crate) fn run(command: &Command) -> ExitCode {
+pub(crate) fn run(command: &Command) -> u8 {
     let outcome = match command {
         Command::Init(arguments) => init::run(arguments),
         Command::Choose(arguments) => choose::run(arguments),
@@ -120,13 +159,14 @@ pub(crate) fn run(command: &Command) -> ExitCode {
         Command::Export(arguments) => look::export(arguments),
         Command::Verify(arguments) => look::verify(arguments),
         Command::Replay(arguments) => look::replay(arguments),
+        Command::Backup(arguments) => backup::run(arguments),
         Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(Failure { text, code }) => {
             say(&format!("error: {text}\n"));
-            ExitCode::from(code)
+            code
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::visible::on_one_line;
 use armwise_campaign::{
     core::{Learned, Status, Verified, Why},
     round::ChosenSummary,
@@ -20,11 +21,14 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         let _ = writeln!(
             text,
             "  {:<20} {:>8} sends, expected reward {:.2}{threshold}, {} of them exploration",
-            line.promotion, line.sends, line.expected_reward, line.exploration
+            on_one_line(&line.promotion),
+            line.sends,
+            line.expected_reward,
+            line.exploration
         );
     }
     for (segment, sends) in &summary.segments {
-        let _ = writeln!(text, "  segment {segment:<12} {sends:>8} sends");
+        let _ = writeln!(text, "  segment {:<12} {sends:>8} sends", on_one_line(segment));
     }
     let _ = writeln!(
         text,
@@ -40,10 +44,11 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         );
     }
     for price in summary.prices.iter().filter(|price| price.value.abs() > 1e-12) {
-        let _ = writeln!(text, "  {}: one more unit would be worth {:.4}", price.of, price.value);
+        let _ = writeln!(text, "  {}: one more unit would be worth {:.4}", on_one_line(&price.of), price.value);
     }
     for missing in &summary.missing {
-        let _ = writeln!(text, "  warning: {}: {} of {} filled", missing.of, missing.chosen, missing.needed);
+        let _ =
+            writeln!(text, "  warning: {}: {} of {} filled", on_one_line(&missing.of), missing.chosen, missing.needed);
     }
     if summary.upper_bound > summary.objective {
         let gap = (summary.upper_bound - summary.objective) / summary.upper_bound.abs().max(1e-300);
@@ -78,10 +83,11 @@ pub(super) fn learned(learned: &Learned) -> String {
 
 pub(super) fn status(status: &Status) -> String {
     let mut text = format!(
-        "promotions {}; {} features; {} entries\nmodel   {}\njournal {}\n",
-        status.promotions.join(", "),
+        "promotions {}; {} features; {} entries; decisions end in -{}\nmodel   {}\njournal {}\n",
+        on_one_line(&status.promotions.join(", ")),
         status.features,
         status.entries,
+        status.tag,
         status.model,
         status.head
     );
@@ -107,7 +113,7 @@ pub(super) fn status(status: &Status) -> String {
 }
 
 pub(super) fn why(why: &Why) -> String {
-    let mut text = format!("customer {}, round {}\n", why.customer, why.round);
+    let mut text = format!("customer {}, round {}\n", on_one_line(&why.customer), why.round);
     if why.revoked {
         text += "the round was revoked: nothing was sent\n";
     }
@@ -132,10 +138,13 @@ pub(super) fn why(why: &Why) -> String {
         let _ = writeln!(
             text,
             "{}: {place}\n  mean {:.4}, width {:.4}, draw {draw}, score {:.4}; lowest chosen score {threshold}",
-            line.promotion, line.mean, line.width, line.score
+            on_one_line(&line.promotion),
+            line.mean,
+            line.width,
+            line.score
         );
         for part in &line.contributions {
-            let _ = writeln!(text, "    {:+.4}  {} (x = {:.4})", part.adds, part.feature, part.value);
+            let _ = writeln!(text, "    {:+.4}  {} (x = {:.4})", part.adds, on_one_line(&part.feature), part.value);
         }
     }
     text

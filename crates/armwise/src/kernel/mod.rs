@@ -10,7 +10,6 @@
 mod means;
 mod order;
 mod packed;
-mod philox;
 mod reach;
 mod scalar;
 mod sums;
@@ -25,7 +24,6 @@ mod x86;
 pub(crate) use means::Directions;
 pub(crate) use order::{ordered, unordered};
 pub(crate) use packed::{Packed, triangle};
-pub(crate) use philox::FACTORS;
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};
 use tiles::Convert;
@@ -77,7 +75,7 @@ impl Kernel {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f") {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
                 all.push(Self(Path::Avx512));
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -106,6 +104,33 @@ impl Kernel {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2 => "avx2",
             Path::Portable => "portable",
+        }
+    }
+
+    /// Does work of plain loops, compiled for this path's registers. Only what is always inlined into it is.
+    pub(crate) fn dispatch<W: pulp::NullaryFnOnce>(self, work: W) -> W::Output {
+        /// # Safety
+        /// The processor has AVX-512F and DQ.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512dq")]
+        unsafe fn avx512<W: pulp::NullaryFnOnce>(work: W) -> W::Output {
+            work.call()
+        }
+        /// # Safety
+        /// The processor has AVX2 and FMA.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn avx2<W: pulp::NullaryFnOnce>(work: W) -> W::Output {
+            work.call()
+        }
+        match self.0 {
+            // SAFETY: the path is one that the processor has.
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512 => unsafe { avx512(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx2 => unsafe { avx2(work) },
+            Path::Portable => work.call(),
         }
     }
 

@@ -96,7 +96,7 @@ impl Block {
         }
         let parts = tasks::threads();
         // Lines grow, so parts of equal work end at square roots.
-        let end = |part: usize| ((part as f64 / parts as f64).sqrt() * d as f64) as usize / 8 * 8;
+        let end = |part: usize| (d * d * part / parts).isqrt() / 8 * 8;
         let (mut bands, mut rest) = (Vec::with_capacity(parts), lines.as_mut_slice());
         for part in 1..parts {
             bands.push((end(part - 1), rest.split_off_mut(..end(part) - end(part - 1)).unwrap_or_default()));

@@ -3,7 +3,7 @@
 //! It is round-wise Thompson sampling with v = sigma and ridge sigma^2 / lambda^2.
 
 use super::description::{LAMBDA2, SIGMA2};
-use super::{Context, Description, Policy, Randomness, one};
+use super::{Context, Description, Policy, Randomness, hundredth};
 use crate::error::{Error, positive};
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct CombLinTs {
     /// The prior variance lambda^2 > 0.
-    #[serde(default = "one")]
+    #[serde(default = "hundredth")]
     pub lambda2: f64,
     /// The noise variance sigma^2 > 0.
-    #[serde(default = "one")]
+    #[serde(default = "hundredth")]
     pub sigma2: f64,
 }
 

@@ -4,7 +4,7 @@
 //! Sigma = sigma^2 V^-1 with ridge sigma^2 / lambda^2, so it is C2UCB with alpha = c sigma and that ridge.
 
 use super::description::{LAMBDA2, SIGMA2};
-use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, one};
+use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, hundredth, one};
 use crate::error::{Error, positive};
 use serde::{Deserialize, Serialize};
 
@@ -28,10 +28,10 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct CombLinUcb {
     /// The prior variance lambda^2 > 0.
-    #[serde(default = "one")]
+    #[serde(default = "hundredth")]
     pub lambda2: f64,
     /// The noise variance sigma^2 > 0.
-    #[serde(default = "one")]
+    #[serde(default = "hundredth")]
     pub sigma2: f64,
     /// How optimistic: c >= 0.
     #[serde(default = "one")]

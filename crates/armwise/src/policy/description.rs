@@ -137,9 +137,9 @@ impl Parameter {
         Self::new(name, symbol, Range::NonNegative)
     }
 
-    /// alpha_t or v_t, with what the theory needs beside r, s, delta and k.
+    /// alpha_t or v_t, by default 0.1 (docs/which-algorithm.md says why), with what the theory needs beside r, s, delta and k.
     pub(super) const fn schedule(name: &'static str, symbol: &'static str, rounds: bool, n: bool) -> Self {
-        Self { kind: Kind::Schedule { rounds, n }, ..Self::new(name, symbol, Range::NonNegative) }
+        Self { kind: Kind::Schedule { rounds, n }, default: 0.1, ..Self::new(name, symbol, Range::NonNegative) }
     }
 
     /// The same, but the lab leaves it at its default.
@@ -151,6 +151,6 @@ impl Parameter {
 /// The ridge of V = lambda I + G.
 pub(super) const LAMBDA: Parameter = Parameter::positive("lambda", "λ");
 /// The prior variance of a Bayesian linear model.
-pub(super) const LAMBDA2: Parameter = Parameter::positive("lambda2", "λ²");
+pub(super) const LAMBDA2: Parameter = Parameter { default: 0.01, ..Parameter::positive("lambda2", "λ²") };
 /// The noise variance of a Bayesian linear model.
-pub(super) const SIGMA2: Parameter = Parameter::positive("sigma2", "σ²");
+pub(super) const SIGMA2: Parameter = Parameter { default: 0.01, ..Parameter::positive("sigma2", "σ²") };

@@ -42,7 +42,7 @@ pub struct Theory {
 
 impl Default for Schedule {
     fn default() -> Self {
-        Self::Constant(1.0)
+        Self::Constant(0.1)
     }
 }
 

@@ -201,7 +201,7 @@ const FAR: [[f64; 8]; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Round, Stream};
+    use crate::{Round, Stream, kernel::Kernel};
 
     /// Up to here from the middle, one ratio serves; 85% of all draws.
     const CENTRAL: f64 = 0.425;
@@ -264,10 +264,12 @@ mod tests {
         for count in [0, 1, 7, 255, 256, 257, 100_000] {
             let ids: Vec<u64> = (0..count).map(|id| id * 0x9E37_79B9_7F4A_7C15).collect();
             let mut out = vec![0.0; ids.len()];
-            draws.normals(&ids, &mut out);
-            assert!(out.iter().zip(&ids).all(|(z, &id)| z.to_bits() == draws.normal(id).to_bits()));
-            draws.uniforms(&ids, &mut out);
-            assert!(out.iter().zip(&ids).all(|(u, &id)| u.to_bits() == draws.uniform(id).to_bits()));
+            for kernel in Kernel::all() {
+                draws.many(kernel, &ids, &mut out, true);
+                assert!(out.iter().zip(&ids).all(|(z, &id)| z.to_bits() == draws.normal(id).to_bits()), "{kernel:?}");
+                draws.many(kernel, &ids, &mut out, false);
+                assert!(out.iter().zip(&ids).all(|(u, &id)| u.to_bits() == draws.uniform(id).to_bits()), "{kernel:?}");
+            }
         }
         // Bits that no seed will find: the ends of the middle, of the tail and of the far tail.
         let bits = [0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 28, 1 << 29, 1 << 30, 0x2666_6666_6666_6666];

@@ -8,7 +8,7 @@
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
 use crate::{
-    kernel::{FACTORS, Kernel},
+    kernel::Kernel,
     random::normal::{CHUNK, normal_of_bits, normals_of_bits},
 };
 use serde::{Deserialize, Serialize};
@@ -102,8 +102,7 @@ impl Draws {
     /// # Panics
     /// If there are not as many places as ids.
     pub fn normals(&self, ids: &[u64], out: &mut [f64]) {
-        assert_eq!(ids.len(), out.len(), "a place for each id");
-        pulp::Arch::new().dispatch(Many { draws: self, ids, out, normal: true });
+        self.many(Kernel::get(), ids, out, true);
     }
 
     /// The uniform numbers of many ids: the bits of [`uniform`](Self::uniform), in less time.
@@ -111,8 +110,12 @@ impl Draws {
     /// # Panics
     /// If there are not as many places as ids.
     pub fn uniforms(&self, ids: &[u64], out: &mut [f64]) {
+        self.many(Kernel::get(), ids, out, false);
+    }
+
+    pub(super) fn many(&self, kernel: Kernel, ids: &[u64], out: &mut [f64], normal: bool) {
         assert_eq!(ids.len(), out.len(), "a place for each id");
-        pulp::Arch::new().dispatch(Many { draws: self, ids, out, normal: false });
+        kernel.dispatch(Many { draws: self, ids, out, normal });
     }
 }
 
@@ -123,7 +126,7 @@ fn uniform_of_bits(bits: u64) -> f64 {
     (bits >> 11).cast_signed() as f64 * UNIT
 }
 
-/// Many draws, compiled for the widest registers of the machine, which changes no bit.
+/// Many draws, compiled for the registers of a path, which changes no bit.
 struct Many<'a> {
     draws: &'a Draws,
     ids: &'a [u64],
@@ -137,16 +140,14 @@ impl pulp::NullaryFnOnce for Many<'_> {
     #[inline(always)]
     fn call(self) {
         let mut bits = [0; CHUNK];
+        let tail = self.draws.tail.map(u64::from);
         let mut keys = [self.draws.key; 10];
         (1..10).for_each(|round| keys[round] = next_key(keys[round - 1]));
-        let (tail, wide_keys) = (self.draws.tail.map(u64::from), keys.map(|key| key.map(u64::from)));
-        let kernel = Kernel::get();
+        let keys = keys.map(|key| key.map(u64::from));
         for (ids, out) in self.ids.chunks(CHUNK).zip(self.out.chunks_mut(CHUNK)) {
             let bits = &mut bits[..ids.len()];
-            let done = kernel.philox(ids, self.draws.tail, &keys, bits);
-            for (bits, &id) in bits.iter_mut().zip(ids).skip(done) {
-                *bits = wide_philox(id, tail, &wide_keys);
-            }
+            // Nothing but a plain zip, of which the compiler makes a loop over registers.
+            bits.iter_mut().zip(ids).for_each(|(bits, &id)| *bits = wide_philox(id, tail, &keys));
             if self.normal {
                 normals_of_bits(bits, out);
             } else {
@@ -165,6 +166,9 @@ const fn lo(x: u64) -> u32 {
 const fn hi(x: u64) -> u32 {
     (x >> 32) as u32
 }
+
+/// The multipliers of Philox4x32.
+const FACTORS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 
 /// Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 #[inline(always)]

@@ -7,8 +7,8 @@
 
 use crate::kernel::{Kernel, Packed, Products};
 use crate::policy::{Draw, Times};
-use crate::{Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream};
 use crate::tasks::share_parts;
+use crate::{Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -3,9 +3,11 @@
 //! It is read once, when the campaign begins, and frozen in its file together with what was fitted; names are those of
 //! the user's own columns. An amendment changes some of the rules, from the next round on.
 
+mod check;
 mod template;
 
-pub use template::{LeftOut, guess, template};
+pub(crate) use check::room;
+pub use template::{LeftOut, guess, quoted, template};
 
 use crate::Error;
 use armwise::{Algorithm, ArmWiseTs, OnInfeasible, Quota, Ties};
@@ -226,8 +228,7 @@ impl Config {
             let place = format!("{}:{line}:{column}", path.display());
             Error::Config { place, problem: error.message().replace('\n', "; "), cause: Some(error.into()) }
         })?;
-        let refused = |problem| Error::Config { place: path.display().to_string(), problem, cause: None };
-        config.validate().map_err(refused)?;
+        config.check(&path.display().to_string())?;
         Ok(config)
     }
 
@@ -246,42 +247,5 @@ impl Config {
         columns.extend(self.promotion.iter().filter_map(|promotion| promotion.eligible.clone()));
         columns.extend(self.limits.group.iter().map(|group| group.column.clone()));
         columns
-    }
-
-    /// Refuses rules that contradict each other.
-    fn validate(&self) -> Result<(), String> {
-        let ensure = |good: bool, problem: &str| if good { Ok(()) } else { Err(problem.to_owned()) };
-        ensure(!self.promotion.is_empty(), "at least one [[promotion]] is needed")?;
-        for (place, promotion) in self.promotion.iter().enumerate() {
-            ensure(!promotion.name.is_empty(), "a promotion must have a name")?;
-            let twice = self.promotion[..place].iter().any(|earlier| earlier.name == promotion.name);
-            ensure(!twice, &format!("two promotions have the name {:?}", promotion.name))?;
-            let cost = promotion.cost.unwrap_or(0.0);
-            ensure(
-                cost.is_finite() && cost >= 0.0,
-                &format!("promotion {:?}: cost must be at least 0", promotion.name),
-            )?;
-        }
-        let limits = &self.limits;
-        ensure(limits.per_customer > 0, "limits.per_customer must be at least 1")?;
-        ensure((0.0..0.9).contains(&limits.hold_out), "limits.hold_out must be at least 0 and below 0.9")?;
-        ensure(limits.budget.is_none_or(|budget| budget >= 0.0), "limits.budget must be at least 0")?;
-        let costs = limits.cost.is_some() || self.promotion.iter().any(|promotion| promotion.cost.is_some());
-        ensure(limits.budget.is_none() || costs, "limits.budget needs a cost: of a promotion, or limits.cost")?;
-        let groups = !limits.group.is_empty();
-        let bounded =
-            groups || limits.budget.is_some() || self.promotion.iter().all(|promotion| promotion.quota.is_some());
-        ensure(bounded, "a promotion without a quota needs limits.budget or limits.group")?;
-        let RewardRule { default, min, max } = self.reward;
-        let within =
-            default.is_finite() && min.is_none_or(|min| min <= default) && max.is_none_or(|max| default <= max);
-        ensure(within, "reward.default must be a finite number between reward.min and reward.max")?;
-        for (place, column) in self.features.column.iter().enumerate() {
-            let twice = self.features.column[..place].iter().any(|earlier| earlier.name == column.name);
-            ensure(!twice, &format!("the column {:?} is listed twice under features", column.name))?;
-            let mean = column.missing == MissingRule::Mean && column.kind != Kind::Numeric;
-            ensure(!mean, &format!("feature {:?}: missing = \"mean\" works for numeric columns only", column.name))?;
-        }
-        ensure(self.gamma > 0.0 && self.gamma <= 1.0, "gamma must be above 0 and at most 1")
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     input::Source,
     table::{BATCH, ColumnType, Rows},
 };
+use armwise::id_of;
 use std::{collections::BTreeSet, fmt::Write};
 
 /// Columns that are not used, with the reason.
@@ -19,22 +20,25 @@ pub type LeftOut = Vec<(String, String)>;
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read or has no rows.
 pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn>, LeftOut), Error> {
-    let columns = table.columns()?;
-    let (mut first, mut left) = (Vec::new(), BATCH);
+    let columns: Vec<_> = table.columns()?.into_iter().filter(|(name, _)| !own.contains(name)).collect();
+    let mut seen: Vec<Seen> = columns.iter().map(|_| Seen::default()).collect();
+    let mut left = BATCH;
     for rows in table.batches(None)? {
         let rows = rows?.piece(0, left);
+        for ((name, kind), seen) in columns.iter().zip(&mut seen) {
+            seen.look(&rows, name, *kind)?;
+        }
         left -= rows.len();
-        first.push(rows);
         if left == 0 {
             break;
         }
     }
-    if first.is_empty() {
+    if left == BATCH {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
     let (mut features, mut left_out) = (Vec::new(), Vec::new());
-    for (name, kind) in columns.into_iter().filter(|(name, _)| !own.contains(name)) {
-        match judge(&first, &name, kind)? {
+    for ((name, kind), seen) in columns.into_iter().zip(seen) {
+        match seen.judge(kind) {
             Ok((kind, missing)) => features.push(FeatureColumn { name, kind, missing, max_levels: 50 }),
             Err(reason) => left_out.push((name, reason)),
         }
@@ -42,48 +46,67 @@ pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<(Vec<FeatureC
     Ok((features, left_out))
 }
 
-fn judge(batches: &[Rows], name: &str, kind: ColumnType) -> Result<Result<(Kind, MissingRule), String>, Error> {
-    let has_missing = |missing: bool, rule| if missing { rule } else { MissingRule::Error };
-    Ok(match kind {
-        ColumnType::Number => {
-            let mut missing = false;
-            for rows in batches {
-                missing |= rows.numbers(name)?.iter().any(|number| number.is_nan());
-            }
-            Ok((Kind::Numeric, has_missing(missing, MissingRule::Mean)))
-        }
-        ColumnType::Vector => Ok((Kind::Vector, MissingRule::Error)),
-        ColumnType::Other => Err("its type is not supported".to_owned()),
-        ColumnType::Text | ColumnType::Flag => {
-            let (mut missing, mut numbers, mut texts) = (false, true, BTreeSet::new());
-            let mut see = |_: usize, text: Option<&str>| {
+/// More different texts than this are not counted.
+const TEXTS: usize = 200;
+
+/// What was seen of a column.
+#[derive(Default)]
+struct Seen {
+    missing: bool,
+    /// A text that is not written as a number. "nan" is: reading it says what to do about it.
+    words: bool,
+    /// The hashes of different texts.
+    texts: BTreeSet<u64>,
+}
+
+impl Seen {
+    fn look(&mut self, rows: &Rows, name: &str, kind: ColumnType) -> Result<(), Error> {
+        match kind {
+            ColumnType::Number => self.missing |= rows.numbers(name)?.iter().any(|number| number.is_nan()),
+            ColumnType::Vector | ColumnType::Other => {}
+            ColumnType::Text | ColumnType::Flag => rows.each_text(name, |_, text| {
                 match text {
-                    None => missing = true,
+                    None => self.missing = true,
                     Some(text) => {
-                        numbers &= text.trim().parse::<f64>().is_ok();
-                        if texts.len() <= 200 {
-                            texts.insert(text.to_owned());
+                        self.words |= text.trim().parse::<f64>().is_err();
+                        if self.texts.len() <= TEXTS {
+                            self.texts.insert(id_of(text));
                         }
                     }
                 }
                 Ok(())
-            };
-            batches.iter().try_for_each(|rows| rows.each_text(name, &mut see))?;
-            match (texts.len(), numbers) {
-                (0, _) => Err("its first rows are all empty".to_owned()),
-                (_, true) => Ok((Kind::Numeric, has_missing(missing, MissingRule::Mean))),
-                (1..=200, false) => Ok((Kind::Categorical, has_missing(missing, MissingRule::Zero))),
-                _ => Err("it has more than 200 different values".to_owned()),
-            }
+            })?,
         }
-    })
+        Ok(())
+    }
+
+    fn judge(&self, kind: ColumnType) -> Result<(Kind, MissingRule), String> {
+        let or = |rule| if self.missing { rule } else { MissingRule::Error };
+        match kind {
+            ColumnType::Number => Ok((Kind::Numeric, or(MissingRule::Mean))),
+            ColumnType::Vector => Ok((Kind::Vector, MissingRule::Error)),
+            ColumnType::Other => Err("its type is not supported".to_owned()),
+            ColumnType::Text | ColumnType::Flag => match (self.texts.len(), self.words) {
+                (0, _) => Err("its first rows are all empty".to_owned()),
+                (_, false) => Ok((Kind::Numeric, or(MissingRule::Mean))),
+                (1..=TEXTS, true) => Ok((Kind::Categorical, or(MissingRule::Zero))),
+                _ => Err(format!("it has more than {TEXTS} different values")),
+            },
+        }
+    }
+}
+
+/// A text in quotes, as TOML has it: JSON's way, with every control character written out.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    json.chars().map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
 /// The configuration as TOML with comments.
 #[must_use]
 pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
     let mut text = String::new();
-    let quoted = |name: &str| serde_json::to_string(name).unwrap_or_default();
     let missing = |rule| match rule {
         MissingRule::Error => "error",
         MissingRule::Mean => "mean",

@@ -5,11 +5,11 @@
 
 use super::{Columns, Fitted, Recipe};
 use crate::{Error, config::MissingRule, table::Rows};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// What was unusual in the rows, counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Oddities {
     /// Values of categories that the recipe does not know, by column.
     pub unseen: BTreeMap<String, u64>,

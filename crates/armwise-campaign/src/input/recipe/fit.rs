@@ -3,31 +3,45 @@
 //! The seed and the customer's id alone decide who is in the sample, and sums run in the order of the ids' hashes, so
 //! the recipe does not depend on the order of the rows or on where they come from.
 
-use super::{Fitted, Recipe};
+use super::{
+    Fitted, Recipe,
+    extreme::{Extreme, extremes},
+};
 use crate::{
     Error,
-    config::{Config, FeatureColumn, Kind, MissingRule},
+    config::{Config, FeatureColumn, Kind, MissingRule, room},
     input::Source,
     table::Rows,
 };
 use armwise::{Round, Stream, id_of};
 use std::collections::BTreeMap;
 
-/// The sample holds between this many rows and twice as many, or the whole table.
+/// The sample holds this many rows, or the whole table if that is less than twice as large.
 const SAMPLE: usize = 50_000;
+
+/// The most values in the sample of a wide table, which has fewer rows then.
+const VALUES: usize = 1 << 24;
+
+/// The longest id or category, in bytes; more is a text of another kind.
+const LONGEST: usize = 1 << 12;
+
+/// How many rows are looked at together.
+const PIECE: usize = 1 << 12;
 
 /// What draws who is in the sample.
 const SAMPLING: Stream = Stream(257);
 
 /// The raw values of a sampled customer, column by column.
-struct Sampled {
+pub(super) struct Sampled {
     key: u64,
     customer: String,
-    values: Vec<Raw>,
+    /// In the table, from 1.
+    pub(super) row: u64,
+    pub(super) values: Vec<Raw>,
 }
 
 #[derive(Clone)]
-enum Raw {
+pub(super) enum Raw {
     Number(f64),
     Text(Option<String>),
     Vector(Vec<f64>),
@@ -38,6 +52,14 @@ enum Raw {
 /// # Errors
 /// [`Error::Cell`], [`Error::Table`] for values that cannot be used, [`Error::Config`] where no feature is left.
 pub fn fit(config: &Config, table: &dyn Source) -> Result<Recipe, Error> {
+    fit_and_look(config, table).map(|(recipe, _)| recipe)
+}
+
+/// As [`fit`], and says which columns have extreme values.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_and_look(config: &Config, table: &dyn Source) -> Result<(Recipe, Vec<Extreme>), Error> {
     let rules = &config.features;
     let names: Vec<String> =
         std::iter::once(&config.customer).chain(rules.column.iter().map(|c| &c.name)).cloned().collect();
@@ -45,7 +67,7 @@ pub fn fit(config: &Config, table: &dyn Source) -> Result<Recipe, Error> {
     let mut sample: Vec<Sampled> = Vec::new();
     let draws = Round::new(config.seed, 0).draws(0, SAMPLING);
     let mut bar = u64::MAX;
-    let mut seen = 0;
+    let (mut seen, mut most) = (0, SAMPLE);
     for rows in table.batches(Some(&names))? {
         let rows = rows?;
         seen += rows.len();
@@ -54,12 +76,19 @@ pub fn fit(config: &Config, table: &dyn Source) -> Result<Recipe, Error> {
                 *length = rows.vector_length(&column.name)?;
             }
         }
-        take(config, &rows, &lengths, |id| draws.bits(id), bar, &mut sample)?;
-        if sample.len() > 2 * SAMPLE {
-            let mut keys: Vec<u64> = sample.iter().map(|sampled| sampled.key).collect();
-            bar = *keys.select_nth_unstable(SAMPLE).1;
-            sample.retain(|sampled| sampled.key <= bar);
+        room(lengths.iter().map(|&length| length.max(1)).sum(), config.promotion.len())?;
+        most = (VALUES / lengths.iter().map(|&length| length.max(1)).sum::<usize>().max(1)).min(SAMPLE);
+        // In pieces, so that the sample of a wide table stays small while a batch is read.
+        for first in (0..rows.len()).step_by(PIECE) {
+            take(config, &rows.piece(first, PIECE), &lengths, |id| draws.bits(id), bar, &mut sample)?;
+            if sample.len() > 2 * most {
+                bar = thin(&mut sample, most);
+            }
         }
+    }
+    if seen > 2 * most {
+        // Thinned out once more, since how many are left until here depends on the order of the rows.
+        thin(&mut sample, most);
     }
     if seen == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
@@ -83,7 +112,19 @@ pub fn fit(config: &Config, table: &dyn Source) -> Result<Recipe, Error> {
     }
     let longest = sample.iter().map(|sampled| recipe.square(&sampled.values)).fold(0.0, f64::max).sqrt();
     recipe.scale = if longest > 0.0 { 1.0 / longest } else { 1.0 };
-    Ok(recipe)
+    let extremes = extremes(&rules.column, &sample);
+    Ok((recipe, extremes))
+}
+
+/// Keeps those with the smallest draws, and returns the largest of these.
+fn thin(sample: &mut Vec<Sampled>, most: usize) -> u64 {
+    if sample.len() <= most {
+        return u64::MAX;
+    }
+    let mut keys: Vec<u64> = sample.iter().map(|sampled| sampled.key).collect();
+    let bar = *keys.select_nth_unstable(most).1;
+    sample.retain(|sampled| sampled.key <= bar);
+    bar
 }
 
 /// Adds the rows of a batch whose draw is not above the bar.
@@ -99,10 +140,14 @@ fn take(
     let mut taken = Vec::new();
     rows.each_text(&config.customer, |row, customer| {
         let customer = customer.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
+        if customer.len() > LONGEST {
+            return Err(rows.bad(row, &config.customer, format!("an id has at most {LONGEST} bytes")));
+        }
         let key = draw(id_of(customer));
         if key <= bar {
             taken.push(row);
-            sample.push(Sampled { key, customer: customer.to_owned(), values: Vec::new() });
+            let (customer, row) = (customer.to_owned(), rows.number(row));
+            sample.push(Sampled { key, customer, row, values: Vec::new() });
         }
         Ok(())
     })?;
@@ -116,6 +161,9 @@ fn take(
             Kind::Categorical => {
                 let mut next = 0;
                 rows.each_text(&column.name, |row, text| {
+                    if text.is_some_and(|text| text.len() > LONGEST) {
+                        return Err(rows.bad(row, &column.name, format!("a category has at most {LONGEST} bytes")));
+                    }
                     if taken.get(next) == Some(&row) {
                         put(next, Raw::Text(text.map(str::to_owned)));
                         next += 1;

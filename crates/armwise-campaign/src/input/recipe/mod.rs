@@ -5,12 +5,14 @@
 //! reported, never silent.
 
 mod apply;
+mod extreme;
 mod fit;
 mod labels;
 mod tile;
 
 pub use apply::Oddities;
-pub use fit::fit;
+pub use extreme::Extreme;
+pub use fit::{fit, fit_and_look};
 pub use labels::Effect;
 pub(crate) use tile::Columns;
 

@@ -1,9 +1,11 @@
 //! Arrow IPC files and streams, with all lengths checked before the reader sees them.
 //!
 //! The reader allocates whatever a length in the file says, so one damaged byte could ask for all memory. A walk over
-//! the file's blocks, which reads no data, refuses lengths that are larger than the file.
+//! the file's blocks, which reads no data, refuses lengths that are larger than the file, and compressed batches that say
+//! that they unpack to more than 2 GB.
 
 use arrow_ipc::{
+    Message, MessageHeader,
     reader::{FileReader, StreamReader},
     root_as_footer, root_as_message,
 };
@@ -16,6 +18,9 @@ use std::{
 use super::batches::Inner;
 
 const MAGIC: &[u8] = b"ARROW1";
+
+/// The most bytes that a compressed batch may unpack to.
+const LARGEST_BATCH: u64 = 1 << 31;
 
 /// Opens a file or a stream, whichever it is; `only` are the columns to be read.
 pub(super) fn open(mut file: File, only: Option<Vec<usize>>) -> Result<(SchemaRef, Box<Inner>), ArrowError> {
@@ -65,7 +70,12 @@ fn check_file(file: &mut File, size: u64) -> Result<(), ArrowError> {
         for block in blocks {
             let offset = within(block.offset(), size)?;
             let metadata = within(block.metaDataLength(), size - offset)?;
-            within(block.bodyLength(), size - offset - metadata)?;
+            let body = within(block.bodyLength(), size - offset - metadata)?;
+            let header = bytes(file, offset, metadata)?;
+            // A marker of four bytes may come before the length of four.
+            let skip = if header.starts_with(&[0xff; 4]) { 8 } else { 4 };
+            let message = root_as_message(header.get(skip..).unwrap_or_default());
+            check_unpacked(file, &message.map_err(|error| damaged(&error.to_string()))?, offset + metadata, body)?;
         }
     }
     Ok(())
@@ -89,7 +99,32 @@ fn check_stream(file: &mut File, size: u64) -> Result<(), ArrowError> {
         let message = bytes(file, at, length)?;
         let message = root_as_message(&message).map_err(|error| damaged(&error.to_string()))?;
         at += length;
-        at += within(message.bodyLength(), size - at)?;
+        let body = within(message.bodyLength(), size - at)?;
+        check_unpacked(file, &message, at, body)?;
+        at += body;
+    }
+    Ok(())
+}
+
+/// A compressed buffer begins with its length once it is unpacked, in eight bytes; -1 means that it is not packed.
+fn check_unpacked(file: &mut File, message: &Message<'_>, start: u64, body: u64) -> Result<(), ArrowError> {
+    let batch = match message.header_type() {
+        MessageHeader::DictionaryBatch => message.header_as_dictionary_batch().and_then(|batch| batch.data()),
+        _ => message.header_as_record_batch(),
+    };
+    let Some(buffers) = batch.filter(|batch| batch.compression().is_some()).and_then(|batch| batch.buffers()) else {
+        return Ok(());
+    };
+    let mut unpacked: u64 = 0;
+    for buffer in buffers.iter().filter(|buffer| buffer.length() > 0) {
+        let offset = within(buffer.offset(), body)?;
+        within(buffer.length().max(8), body - offset)?;
+        let length = bytes(file, start + offset, 8)?.try_into().map(i64::from_le_bytes).unwrap_or_default();
+        unpacked = unpacked.saturating_add(length.max(0).cast_unsigned());
+        if length < -1 || unpacked > LARGEST_BATCH {
+            let problem = "a compressed batch unpacks to more than 2 GB; write the table in smaller batches";
+            return Err(ArrowError::IpcError(problem.to_owned()));
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Written here because CSV crates accept broken quoting silently (`"a"b` becomes `ab`, a quote that never closes
 //! swallows the rest of the file), and here a wrong row costs money. An empty field is a missing value.
 
-use super::{BATCH, values::LINE};
+use super::{BATCH, MOST_COLUMNS, values::LINE};
 use crate::Error;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array, builder::StringBuilder};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
@@ -15,6 +15,12 @@ use std::{
 
 /// The most bytes in one field; more is a quote that was not closed, or not a table.
 const LARGEST_FIELD: usize = 1 << 20;
+
+/// The most bytes in one row, without quotes and commas.
+const LARGEST_ROW: usize = 1 << 24;
+
+/// A batch ends when it has this many bytes, even if it has few rows.
+const LARGE_BATCH: usize = 1 << 26;
 
 /// Reads CSV, plain or gzip, in batches of text columns.
 pub(crate) struct CsvReader {
@@ -167,6 +173,10 @@ impl CsvReader {
                 }
                 if self.bytes.len() - start > LARGEST_FIELD {
                     problem = Some("a field is longer than 1 MB; perhaps a quote is not closed");
+                } else if self.bytes.len() > LARGEST_ROW {
+                    problem = Some("a row is longer than 16 MB, which is the most that is read");
+                } else if self.ends.len() >= MOST_COLUMNS {
+                    problem = Some("there are more than 16,384 columns, which is the most that is read");
                 }
                 if problem.is_some() {
                     break;
@@ -212,8 +222,9 @@ impl CsvReader {
 
     fn batch(&mut self) -> Result<Option<RecordBatch>, Error> {
         let mut builders: Vec<StringBuilder> = self.kept.iter().map(|_| StringBuilder::new()).collect();
-        let mut lines = Vec::new();
-        while lines.len() < BATCH && self.record()? {
+        let (mut lines, mut bytes) = (Vec::new(), 0);
+        while lines.len() < BATCH && bytes < LARGE_BATCH && self.record()? {
+            bytes += self.bytes.len();
             let start = |place: usize| if place == 0 { 0 } else { self.ends[place - 1] };
             for (builder, &place) in builders.iter_mut().zip(&self.kept) {
                 match std::str::from_utf8(&self.bytes[start(place)..self.ends[place]]) {

@@ -16,9 +16,12 @@ pub use batches::Batches;
 pub(crate) use batches::{columns_of, places};
 pub use guard::is_guarded;
 pub use open::{Format, Table};
-pub(crate) use values::short;
 pub use values::{ColumnType, Rows};
-pub use write::{Cell, Pending, Sheet, publish};
+pub(crate) use values::{LARGEST, short};
+pub use write::{Cell, Sheet, SheetFile, is_formula};
+
+/// The most columns of a table, in any format.
+pub const MOST_COLUMNS: usize = 1 << 14;
 
 /// Rows in a batch: enough to keep two threads busy, few enough to be small.
 pub const BATCH: usize = 1 << 16;

@@ -4,19 +4,20 @@
 //! A stream must be copied into a file first, for [`Table::from_file`].
 
 use super::{
-    BATCH, arrow,
+    BATCH, MOST_COLUMNS, arrow,
     batches::{Batches, Inner, places},
     csv::CsvReader,
     guard::guarded,
     values::ColumnType,
 };
-use crate::{Error, Source, error::Cause};
+use crate::{Error, Source, core::Sha, error::Cause};
 use arrow_array::RecordBatchReader;
 use arrow_schema::SchemaRef;
 use parquet::arrow::{
     ProjectionMask,
     arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection},
 };
+use sha2::{Digest, Sha256};
 use std::{
     fs::File,
     io::{BufReader, Seek, SeekFrom},
@@ -80,6 +81,13 @@ impl Table {
     /// [`Error::NotFound`], [`Error::Storage`], [`Error::UnknownFormat`].
     pub fn open(path: &Path, format: Option<Format>) -> Result<Self, Error> {
         let format = format.map_or_else(|| Format::of(path), Ok)?;
+        // Opening a pipe would wait for somebody who writes to it.
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            return Err(Error::table(
+                &path.display().to_string(),
+                "it is not a file; what comes from a pipe or a device must be copied into one",
+            ));
+        }
         let file = File::open(path).map_err(|error| Error::io(path, error))?;
         Ok(Self::from_file(&path.display().to_string(), file, format))
     }
@@ -138,6 +146,10 @@ impl Table {
                 (reader.schema(), Box::new(reader))
             }
         };
+        if schema.fields().len() > MOST_COLUMNS {
+            let problem = format!("it has {} columns; {MOST_COLUMNS} is the most that is read", schema.fields().len());
+            return Err(Error::table(&self.name, problem));
+        }
         Ok(Batches::new(&self.name, schema, batches))
     }
 }
@@ -192,5 +204,16 @@ impl Source for Table {
             Ok(Some((Batches::new(&self.name, reader.schema(), reader), rows)))
         };
         guarded(read).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
+    }
+
+    /// Of the file's bytes.
+    fn digest(&self) -> Result<Sha, Error> {
+        let mut hash = Sha256::new();
+        let copied = self.file.try_clone().and_then(|mut file| {
+            file.seek(SeekFrom::Start(0))?;
+            std::io::copy(&mut BufReader::with_capacity(1 << 20, file), &mut hash)
+        });
+        copied.map_err(|error| self.refused(error))?;
+        Ok(Sha::finish(hash))
     }
 }

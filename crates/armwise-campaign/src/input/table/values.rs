@@ -1,7 +1,8 @@
 //! Values of a batch's columns as numbers, texts, flags and vectors.
 //!
-//! A missing number is NaN, whether the table has a null, an empty field or a NaN; the recipe decides what becomes of
-//! it. Infinities and text that is not a number are errors with row and column.
+//! A missing number is NaN, whether the table has a null, an empty field or (but not as text) a NaN; the recipe decides
+//! what becomes of it. Infinities, numbers above 1e100 and text that is not a number, "nan" and "inf" included, are errors
+//! with row and column.
 
 use super::arrays::{all_finite, numbers_of, whole_numbers};
 use crate::Error;
@@ -15,6 +16,9 @@ use std::{fmt::Write, sync::Arc};
 
 /// The hidden column in which the CSV reader says in which line each row begins; no header can have this name.
 pub(super) const LINE: &str = "\0line";
+
+/// The largest number of a table: squares and sums of such numbers are still finite.
+pub(crate) const LARGEST: f64 = 1e100;
 
 /// What a column can be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +134,21 @@ impl Rows {
             }
             None => return Err(self.wrong_type(column, array.data_type(), "numbers")),
         };
-        match numbers.iter().position(|number| number.is_infinite()) {
+        match numbers.iter().position(|number| number.abs() > LARGEST) {
             None => Ok(numbers),
-            Some(row) => Err(self.bad(row, column, format!("{} is not a finite number", numbers[row]))),
+            Some(row) => Err(self.too_large(row, column, numbers[row])),
         }
+    }
+
+    fn too_large(&self, row: usize, column: &str, number: f64) -> Error {
+        let problem = if number.is_infinite() {
+            format!("{number} is not a finite number")
+        } else {
+            format!(
+                "{number:e} is too large: numbers are at most {LARGEST:e}; if it stands for a missing value, leave it empty"
+            )
+        };
+        self.bad(row, column, problem)
     }
 
     /// The numbers of a column that stores them in single precision, if none is missing or infinite.
@@ -162,7 +177,38 @@ impl Rows {
     }
 
     fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
-        text.trim().parse().map_err(|_| self.bad(row, column, format!("{:?} is not a number", short(text))))
+        match text.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            Ok(_) => {
+                let text = short(text);
+                let problem = format!("{text:?} is not a finite number; leave the field empty where one is missing");
+                Err(self.bad(row, column, problem))
+            }
+            Err(_) => Err(self.bad(row, column, format!("{:?} is not a number", short(text)))),
+        }
+    }
+
+    /// Names and ids as text. Whole numbers may have been stored as floats, as they are where some are missing, but only
+    /// up to where every whole number has a float of its own: beyond, the id may be that of a neighbour.
+    ///
+    /// # Errors
+    /// [`Error::Cell`] for a float that is not an exact id, [`Error::Table`] for a type that has no text.
+    pub fn ids(&self, column: &str) -> Result<Vec<Option<String>>, Error> {
+        let array = self.column(column)?;
+        let exact: f64 = match array.data_type() {
+            DataType::Float32 => 16_777_216.0,
+            DataType::Float64 => 9_007_199_254_740_992.0,
+            _ => return self.any_texts(column),
+        };
+        let id = |(row, number): (usize, f64)| match number {
+            number if number.is_nan() => Ok(None),
+            number if number.abs() < exact && number.fract() == 0.0 => Ok(Some(format!("{}", number as i64))),
+            number => {
+                let problem = format!("{number} may not be the id that was meant: store ids as text or whole numbers");
+                Err(self.bad(row, column, problem))
+            }
+        };
+        numbers_of(array).unwrap_or_default().into_iter().enumerate().map(id).collect()
     }
 
     /// Calls `visit` with every text of a column; whole numbers and flags are written out.
@@ -264,6 +310,10 @@ impl Rows {
                 }
                 Some(vector) if vector.iter().any(|number| !number.is_finite()) => {
                     return Err(self.bad(row, column, "a number in the vector is missing or not finite"));
+                }
+                Some(vector) if vector.iter().any(|number| number.abs() > LARGEST) => {
+                    let largest = vector.iter().copied().find(|number| number.abs() > LARGEST).unwrap_or_default();
+                    return Err(self.too_large(row, column, largest));
                 }
                 Some(vector) => values.extend(vector),
             }

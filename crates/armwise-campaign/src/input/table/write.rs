@@ -1,16 +1,21 @@
-//! Writes tables: CSV or Parquet, by the extension of the file; CSV to anything that takes bytes.
+//! Writes tables: CSV, plain or gzip, or Parquet, by the extension of the file; CSV to anything that takes bytes.
 //!
-//! A file appears under its name only when it is complete and on the disk. Until then it has a temporary name in the
-//! same folder, so a crash leaves the old file or none.
+//! A file appears under its name only when it is complete and on the disk ([`Pending`]), so a crash leaves the old file
+//! or none.
 
 use super::Format;
-use crate::Error;
+use crate::{
+    Error,
+    output::{Existing, Pending, Protected},
+};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::ArrowError;
+use flate2::{Compression, write::GzEncoder};
 use parquet::{arrow::ArrowWriter, errors::ParquetError};
 use std::{
     fs::File,
     io::{BufWriter, Write},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -71,23 +76,29 @@ impl Sheet {
         self.rows.is_empty()
     }
 
-    /// Writes to a temporary file that gets its name by [`Pending::publish`].
+    /// Writes to a file that gets its name by [`SheetFile::publish`], and replaces another of that name then.
     ///
     /// # Errors
-    /// [`Error::Storage`], or [`Error::Usage`] for an extension that cannot be written.
-    pub fn write(&self, path: &Path) -> Result<Pending, Error> {
-        let format = Format::of(path)?;
-        let (file, pending) = Pending::new(path)?;
-        let failed = |error: std::io::Error| Error::io(path, error);
-        match format {
-            Format::Csv => self.csv(BufWriter::new(&file)).map_err(failed)?,
-            Format::Parquet => self.parquet(&file).map_err(|error| Error::storage(path, error))?,
-            Format::Arrow => {
-                return Err(Error::Usage(format!("{}: only CSV and Parquet can be written", path.display())));
-            }
+    /// As [`SheetFile::begin`] and [`SheetFile::fill`].
+    pub fn write(&self, path: &Path) -> Result<SheetFile, Error> {
+        let file = SheetFile::begin(path, Existing::Replace, &[])?;
+        file.fill(self)?;
+        Ok(file)
+    }
+
+    /// The sheet with an apostrophe before every text that a spreadsheet would take for a formula. Such texts, ids
+    /// among them, do not read back as they were.
+    #[must_use]
+    pub fn for_spreadsheets(&self) -> Self {
+        let safe = |text: &str| if is_formula(text) { format!("'{text}") } else { text.to_owned() };
+        let cell = |cell: &Cell| match cell {
+            Cell::Text(text) => Cell::Text(safe(text)),
+            other => other.clone(),
+        };
+        Self {
+            columns: self.columns.iter().map(|name| safe(name)).collect(),
+            rows: self.rows.iter().map(|row| row.iter().map(cell).collect()).collect(),
         }
-        file.sync_all().map_err(failed)?;
-        Ok(pending)
     }
 
     /// Writes as CSV.
@@ -122,6 +133,17 @@ impl Sheet {
     }
 
     fn parquet(&self, file: &File) -> Result<(), ParquetError> {
+        let batch = self.batch()?;
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
+        writer.write(&batch)?;
+        writer.close().map(|_| ())
+    }
+
+    /// The sheet as one Arrow batch. A column with a text in it is of texts, otherwise of whole numbers or of numbers.
+    ///
+    /// # Errors
+    /// What Arrow says of a sheet without columns.
+    pub fn batch(&self) -> Result<RecordBatch, ArrowError> {
         let column = |place: usize| -> ArrayRef {
             let cells = || self.rows.iter().map(move |row| &row[place]);
             if cells().any(|cell| matches!(cell, Cell::Text(_))) {
@@ -145,63 +167,78 @@ impl Sheet {
             }
         };
         let columns = self.columns.iter().enumerate().map(|(place, name)| (name.clone(), column(place), true));
-        let batch = RecordBatch::try_from_iter_with_nullable(columns)?;
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
-        writer.write(&batch)?;
-        writer.close().map(|_| ())
+        RecordBatch::try_from_iter_with_nullable(columns)
     }
 }
 
-/// Writes a whole file, which appears under its name only when it is complete.
-///
-/// # Errors
-/// [`Error::Storage`], [`Error::NotFound`] for a folder that does not exist.
-pub fn publish(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let (mut file, pending) = Pending::new(path)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.map_err(|error| Error::io(path, error))?;
-    pending.publish()
+/// Whether a spreadsheet that opens a CSV file would take a text for a formula.
+#[must_use]
+pub fn is_formula(text: &str) -> bool {
+    text.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// A file that is complete but does not have its name yet; dropped, it is removed.
+/// The file of a sheet, begun before there is a sheet, so that a name that cannot be written is refused early.
 #[derive(Debug)]
 #[must_use = "the file has no name until it is published"]
-pub struct Pending {
-    from: Option<PathBuf>,
-    to: PathBuf,
+pub struct SheetFile {
+    pending: Pending,
+    format: Format,
+    for_spreadsheets: bool,
 }
 
-impl Pending {
-    fn new(path: &Path) -> Result<(File, Self), Error> {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = path.with_file_name(name);
-        let file = File::create(&part).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                let name = path.parent().unwrap_or(path).display().to_string();
-                Error::NotFound { what: "the folder", name, hint: String::new() }
-            }
-            _ => Error::io(&part, error),
-        })?;
-        Ok((file, Self { from: Some(part), to: path.to_owned() }))
+impl SheetFile {
+    /// Begins the file; the extension tells the format.
+    ///
+    /// # Errors
+    /// As [`Pending::begin`]; [`Error::UnknownFormat`] and [`Error::Usage`] for an extension that cannot be written.
+    pub fn begin(path: &Path, existing: Existing, protected: &[Protected]) -> Result<Self, Error> {
+        let format = Format::of(path)?;
+        if format == Format::Arrow {
+            return Err(Error::Usage(format!("{}: only CSV and Parquet can be written", path.display())));
+        }
+        Ok(Self { pending: Pending::begin(path, existing, protected)?, format, for_spreadsheets: false })
     }
 
-    /// Gives the file its name.
+    /// Whether texts that a spreadsheet would take for formulas get an apostrophe
+    /// ([`Sheet::for_spreadsheets`]); Parquet needs none.
+    pub fn for_spreadsheets(self, for_spreadsheets: bool) -> Self {
+        Self { for_spreadsheets, ..self }
+    }
+
+    /// The name that the file will have.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.pending.path()
+    }
+
+    /// Writes the sheet and puts it on the disk, still without its name.
     ///
     /// # Errors
     /// [`Error::Storage`].
-    pub fn publish(mut self) -> Result<(), Error> {
-        match self.from.take() {
-            Some(from) => std::fs::rename(&from, &self.to).map_err(|error| Error::io(&self.to, error)),
-            None => Ok(()),
+    pub fn fill(&self, sheet: &Sheet) -> Result<(), Error> {
+        let (path, file) = (self.path(), self.pending.file());
+        let failed = |error: std::io::Error| Error::storage(path, error);
+        if self.format == Format::Parquet {
+            sheet.parquet(file).map_err(|error| Error::storage(path, error))?;
+            return self.pending.sync();
         }
+        let changed = self.for_spreadsheets.then(|| sheet.for_spreadsheets());
+        let (sheet, out) = (changed.as_ref().unwrap_or(sheet), BufWriter::new(file));
+        if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz")) {
+            let mut gz = GzEncoder::new(out, Compression::default());
+            sheet.csv(&mut gz).map_err(failed)?;
+            gz.finish().and_then(|mut rest| rest.flush()).map_err(failed)?;
+        } else {
+            sheet.csv(out).map_err(failed)?;
+        }
+        self.pending.sync()
     }
-}
 
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if let Some(from) = &self.from {
-            let _ = std::fs::remove_file(from);
-        }
+    /// Gives the file its name, as [`Pending::publish`].
+    ///
+    /// # Errors
+    /// As [`Pending::publish`].
+    pub fn publish(self) -> Result<(), Error> {
+        self.pending.publish()
     }
 }

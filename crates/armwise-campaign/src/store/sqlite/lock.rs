@@ -4,12 +4,11 @@
 //! error message, and means nothing while nobody holds the lock. The campaign's file itself is not locked this way,
 //! because closing a second handle of it would drop SQLite's own locks.
 
-use crate::Error;
-use crate::core::clock;
+use crate::{Error, core::clock, output::beside};
 use std::{
     fs::{File, TryLockError},
     io::{Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// The lock, until it is dropped.
@@ -21,9 +20,8 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock or says who has it.
     pub(super) fn take(campaign: &Path, command: &str) -> Result<Self, Error> {
-        let mut name = campaign.as_os_str().to_owned();
-        name.push(".lock");
-        let path = PathBuf::from(name);
+        // A link to the campaign and the campaign itself have one lock.
+        let path = beside(&campaign.canonicalize().unwrap_or_else(|_| campaign.to_owned()), ".lock");
         let failed = |error: std::io::Error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 let name = campaign.parent().unwrap_or(campaign).display().to_string();

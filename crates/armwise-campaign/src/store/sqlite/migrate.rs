@@ -5,19 +5,16 @@
 //! last event goes into the first entry of the new one.
 
 use super::{
-    Sqlite, connect,
+    New, connect,
     lock::Lock,
     old::{Event, Old, model_hash},
 };
 use crate::{
     Campaign, Error,
-    core::{Command, Draft, Kind, Migrated, OfRound, Setup, Sha},
+    core::{Command, Draft, Kind, Migrated, OfRound, Setup, Sha, Tag},
 };
 use serde::Serialize;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 /// What a migration wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -49,30 +46,13 @@ pub fn migrate(old: &Path, new: &Path) -> Result<MigratedFile, Error> {
     // Nobody writes to it meanwhile.
     let _lock = Lock::take(old, "migrate")?;
     let log = Old::new(db, old)?;
-    let unfinished = beside(new, ".unfinished");
-    let clean = || {
-        for end in ["", "-wal", "-shm", "-journal", ".lock"] {
-            let _ = fs::remove_file(beside(&unfinished, end));
-        }
-    };
-    // Removes what a killed migration left behind.
-    clean();
-    let done = carry_over(&log, &unfinished);
-    let named = done.and_then(|done| {
-        fs::rename(&unfinished, new).map_err(|error| Error::io(new, error))?;
-        Ok(done)
-    });
-    clean();
-    named
+    let new = New::begin(new, "migrate")?;
+    let done = carry_over(&log, &new)?;
+    new.publish()?;
+    Ok(done)
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
-}
-
-fn carry_over(log: &Old, path: &Path) -> Result<MigratedFile, Error> {
+fn carry_over(log: &Old, new: &New) -> Result<MigratedFile, Error> {
     let bad = |event: &Event, problem: &dyn std::fmt::Display| log.damaged(format!("event {}: {problem}", event.seq));
     let (Some((first, events)), Some(last)) = (log.events.split_first(), log.events.last()) else {
         return Err(log.damaged("the log is empty".to_owned()));
@@ -80,10 +60,12 @@ fn carry_over(log: &Old, path: &Path) -> Result<MigratedFile, Error> {
     if first.kind != Kind::Init {
         return Err(bad(first, &"the log does not begin with init"));
     }
-    let mut setup: Setup = serde_json::from_str(&first.body).map_err(|error| bad(first, &error))?;
+    // Campaigns of that version had no tag; the same file gives the same one, however often it is migrated.
+    let mut body: serde_json::Value = serde_json::from_str(&first.body).map_err(|error| bad(first, &error))?;
+    body["tag"] = Tag::of(first.hash).to_string().into();
+    let mut setup: Setup = serde_json::from_value(body).map_err(|error| bad(first, &error))?;
     setup.migrated = Some(Migrated { schema: super::old::VERSION.unsigned_abs(), head: last.hash });
-    let store = Sqlite::create(path, "migrate")?;
-    let mut campaign = Campaign::begin_at(Box::new(store), setup, Some(first.at.clone()))?;
+    let mut campaign = Campaign::begin_at(Box::new(new.journal()?), setup, Some(first.at.clone()))?;
     let (mut decisions, mut outcomes) = (0, 0);
     same_model(&campaign, first).map_err(|problem| bad(first, &problem))?;
     for event in events {
@@ -92,13 +74,13 @@ fn carry_over(log: &Old, path: &Path) -> Result<MigratedFile, Error> {
         decisions += own_decisions.len() as u64;
         outcomes += own_outcomes.len() as u64;
         let (at, head) = (Some(event.at.clone()), campaign.head());
-        let draft = Draft { command, at, decisions: &own_decisions, outcomes: &own_outcomes };
+        let draft = Draft { at, decisions: &own_decisions, outcomes: &own_outcomes, ..Draft::new(command) };
         campaign.append(&head, &draft, || Ok(()))?;
         same_model(&campaign, event).map_err(|problem| bad(event, &problem))?;
     }
     let verified = campaign.verify();
     if let Some(finding) = verified.findings.first() {
-        return Err(Error::Damaged { path: path.to_owned(), problem: finding.damaged.clone(), cause: None });
+        return Err(Error::Damaged { path: campaign.path().to_owned(), problem: finding.damaged.clone(), cause: None });
     }
     Ok(MigratedFile {
         events: log.events.len() as u64,

@@ -3,23 +3,27 @@
 //! An append is one transaction (WAL, synchronous=FULL), so it is on the disk or it is not. A writer holds the kernel
 //! lock beside the file until it is dropped; readers need none.
 
+mod backup;
 mod lock;
 mod migrate;
 mod old;
+mod reader;
 mod rows;
 mod schema;
 
+pub use backup::{BackedUp, backup};
 pub use migrate::{MigratedFile, migrate};
 
 use crate::{
     Campaign, Error,
     core::{
-        DecisionId, Entry, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Sent, Setup, Sha, Verified,
-        failpoint,
+        Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal, Setup, Verified, failpoint,
     },
+    output::{Existing, Pending},
 };
 use lock::Lock;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use reader::Watch;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
 /// A journal in a SQLite file.
@@ -27,8 +31,16 @@ use std::path::{Path, PathBuf};
 pub struct Sqlite {
     path: PathBuf,
     db: Connection,
-    /// Held by writers until they are dropped.
-    _lock: Option<Lock>,
+    access: Access,
+}
+
+/// How a file is open.
+#[derive(Debug)]
+enum Access {
+    /// By a writer, who holds the lock; none while the file has no name yet.
+    Write { _lock: Option<Lock> },
+    /// By a reader, who watches the file where the account may not write to it.
+    Read(Option<Watch>),
 }
 
 impl Sqlite {
@@ -37,17 +49,10 @@ impl Sqlite {
     /// # Errors
     /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, writer: &str) -> Result<Self, Error> {
-        if path.exists() {
-            return Err(Error::Exists { path: path.to_owned() });
-        }
-        let lock = Lock::take(path, writer)?;
-        match schema::create(path) {
-            Ok(db) => Ok(Self { path: path.to_owned(), db, _lock: Some(lock) }),
-            Err(error) => {
-                let _ = std::fs::remove_file(path);
-                Err(error)
-            }
-        }
+        let new = New::begin(path, writer)?;
+        new.journal()?;
+        let lock = new.publish()?;
+        Self::prepared(path, writing(path)?, Access::Write { _lock: Some(lock) })
     }
 
     /// Opens a file. `writer` is the name in the lock; without one, the file is only read, as it was when it was
@@ -56,30 +61,107 @@ impl Sqlite {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`], [`Error::Locked`].
     pub fn open(path: &Path, writer: Option<&str>) -> Result<Self, Error> {
-        let (db, lock) = connect(path, writer)?;
-        schema::check(&db, path)?;
-        schema::prepare(&db, path, writer.is_some())?;
-        Ok(Self { path: path.to_owned(), db, _lock: lock })
+        let (db, access) = connect(path, writer)?;
+        Self::prepared(path, db, access)
     }
 
-    fn sql(&self, error: rusqlite::Error) -> Error {
-        sql(&self.path, error)
+    /// A connection to a campaign of this version, ready to read or write.
+    fn prepared(path: &Path, db: Connection, access: Access) -> Result<Self, Error> {
+        let checked = schema::check(&db, path);
+        if let Access::Read(Some(watch)) = &access {
+            watch.check()?;
+        }
+        checked?;
+        schema::prepare(&db, path, matches!(access, Access::Write { .. }))?;
+        Ok(Self { path: path.to_owned(), db, access })
+    }
+
+    /// What was read, unless the file has changed meanwhile.
+    fn read<T>(&self, found: rusqlite::Result<T>) -> Result<T, Error> {
+        if let Access::Read(Some(watch)) = &self.access {
+            watch.check()?;
+        }
+        found.map_err(|error| sql(&self.path, error))
     }
 }
 
+/// A campaign's file in the making. It has a temporary name until it is complete, so that a process that dies leaves
+/// nothing in the way, and two that begin the same campaign at once cannot touch each other's file.
+struct New {
+    pending: Pending,
+    lock: Lock,
+}
+
+impl New {
+    /// Takes the lock of the campaign to be and begins its file.
+    fn begin(path: &Path, writer: &str) -> Result<Self, Error> {
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::Exists { path: path.to_owned() });
+        }
+        if let Some(name) = path.to_str()
+            && [".lock", "-wal", "-shm", "-journal"].iter().any(|end| name.ends_with(end))
+        {
+            return Err(Error::Output { path: path.to_owned(), is: "a name for what lies beside a campaign" });
+        }
+        let lock = Lock::take(path, writer)?;
+        Ok(Self { pending: Pending::begin(path, Existing::Keep, &[])?, lock })
+    }
+
+    /// An empty journal in the file; it must be dropped before the file gets its name.
+    fn journal(&self) -> Result<Sqlite, Error> {
+        let path = self.pending.path();
+        Ok(Sqlite {
+            path: path.to_owned(),
+            db: schema::create(self.pending.part(), path)?,
+            access: Access::Write { _lock: None },
+        })
+    }
+
+    /// Gives the file its name, and gives back the lock. SQLite has removed its own files beside it by then, since the
+    /// last connection is closed.
+    fn publish(self) -> Result<Lock, Error> {
+        failpoint("init-before-publish");
+        self.pending.publish()?;
+        Ok(self.lock)
+    }
+}
+
+/// Opens a database for writing.
+fn writing(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags).map_err(|error| sql(path, error))
+}
+
 /// Opens a database that must be there.
-fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Option<Lock>), Error> {
+fn connect(path: &Path, writer: Option<&str>) -> Result<(Connection, Access), Error> {
     let about = std::fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NoCampaign { path: path.to_owned() },
         _ => Error::io(path, error),
     })?;
-    if writer.is_some() && about.permissions().readonly() {
+    let Some(writer) = writer else {
+        let (db, watch) = reader::open(path)?;
+        return Ok((db, Access::Read(watch)));
+    };
+    if about.permissions().readonly() {
         return Err(Error::Storage { path: path.to_owned(), problem: "the file is read-only".to_owned(), cause: None });
     }
-    let lock = writer.map(|writer| Lock::take(path, writer)).transpose()?;
-    let flags = if writer.is_some() { OpenFlags::SQLITE_OPEN_READ_WRITE } else { OpenFlags::SQLITE_OPEN_READ_ONLY };
-    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX);
-    Ok((db.map_err(|error| sql(path, error))?, lock))
+    one_name(path, &about)?;
+    let lock = Lock::take(path, writer)?;
+    Ok((writing(path)?, Access::Write { _lock: Some(lock) }))
+}
+
+/// Refuses a file with several names: SQLite's files and the lock beside one name are not those beside another, so
+/// writers under two names would overwrite each other.
+fn one_name(path: &Path, about: &std::fs::Metadata) -> Result<(), Error> {
+    #[cfg(unix)]
+    {
+        let links = std::os::unix::fs::MetadataExt::nlink(about);
+        if links > 1 {
+            return Err(Error::Linked { path: path.to_owned(), links });
+        }
+    }
+    let _ = (path, about);
+    Ok(())
 }
 
 impl Campaign {
@@ -88,10 +170,11 @@ impl Campaign {
     /// # Errors
     /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
     pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
-        let store = Sqlite::create(path, "init")?;
-        Self::begin(Box::new(store), setup).inspect_err(|_| {
-            let _ = std::fs::remove_file(path);
-        })
+        let new = New::begin(path, "init")?;
+        drop(Self::begin(Box::new(new.journal()?), setup)?);
+        let lock = new.publish()?;
+        // What was written must read back before anyone is told of it.
+        Self::open(Box::new(Sqlite::prepared(path, writing(path)?, Access::Write { _lock: Some(lock) })?))
     }
 
     /// Opens a campaign's file for reading. Any number of readers may be open at once, and a writer too.
@@ -124,10 +207,19 @@ impl Journal for Sqlite {
         &self.path
     }
 
-    fn append(&mut self, against: &Head, rows: &[Rows<'_>], seal: Seal<'_>) -> Result<Vec<Entry>, Error> {
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sql(&path, error);
-        let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        // The connection is only borrowed, because `check` reads through it what is not committed yet. Nothing else
+        // begins a transaction on it: a writer has no other.
+        let begun = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate);
+        let transaction = begun.map_err(failed)?;
         let head = rows::head(&transaction).map_err(failed)?;
         if head != *against {
             return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
@@ -149,6 +241,7 @@ impl Journal for Sqlite {
             appended.push(record.entry);
         }
         failpoint("entry-written");
+        check(self)?;
         failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
         transaction.commit().map_err(failed)?;
         failpoint("committed");
@@ -156,9 +249,13 @@ impl Journal for Sqlite {
     }
 
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
-        let mut statement =
-            self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?").map_err(|error| self.sql(error))?;
-        statement.query_row([seq.cast_signed()], rows::read_entry).optional().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?"))?;
+        self.read(statement.query_row([seq.cast_signed()], rows::read_entry).optional())
+    }
+
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
+        let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE key = ?"))?;
+        self.read(statement.query_row([key], rows::read_entry).optional())
     }
 
     fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
@@ -170,24 +267,25 @@ impl Journal for Sqlite {
             Ok(Kept { seq: row.get::<_, i64>(0)?.cast_unsigned(), state: row.get(1)?, model: row.get(2)? })
         };
         let sql = "SELECT seq, state, model FROM checkpoint ORDER BY seq DESC LIMIT 1";
-        self.db.query_row(sql, [], read).optional().map_err(|error| self.sql(error))
+        self.read(self.db.query_row(sql, [], read).optional())
     }
 
     fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
-        let mut statement =
-            self.db.prepare_cached("SELECT bytes FROM sums WHERE segment = ?").map_err(|error| self.sql(error))?;
-        let bytes = statement.query_row([segment.cast_signed()], |row| row.get(0));
-        bytes.optional().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached("SELECT bytes FROM sums WHERE segment = ?"))?;
+        self.read(statement.query_row([segment.cast_signed()], |row| row.get(0)).optional())
     }
 
-    fn decisions(&self, round: u64) -> Result<Vec<Sent>, Error> {
-        self.collect("SELECT * FROM decision WHERE id >= ? AND id < ? ORDER BY id", range(round), rows::read_decision)
-    }
-
-    fn decision(&self, id: DecisionId) -> Result<Option<Named>, Error> {
-        let sql = "SELECT id, customer, promotion FROM decision WHERE id = ?";
-        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.sql(error))?;
-        statement.query_row([id.key()], rows::read_named).optional().map_err(|error| self.sql(error))
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
+        let query = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", rows::DECISION);
+        let mut statement = self.read(self.db.prepare_cached(&query))?;
+        let mut found = self.read(statement.query(range(round)))?;
+        // Whether the file has changed meanwhile is asked once, not for every row.
+        let failed = |error: rusqlite::Error| sql(&self.path, error);
+        while let Some(row) = found.next().map_err(failed)? {
+            let (seq, sent) = rows::read_decision(row).map_err(failed)?;
+            take(seq, sent)?;
+        }
+        self.read(Ok(()))
     }
 
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
@@ -196,8 +294,13 @@ impl Journal for Sqlite {
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
-        let sql = "SELECT decision, reward FROM outcome WHERE seq = ? ORDER BY number";
-        self.collect(sql, [seq.cast_signed()], rows::read_outcome)
+        let sql = "SELECT number, decision, reward FROM outcome WHERE seq = ? ORDER BY number";
+        let numbered = self.collect(sql, [seq.cast_signed()], rows::read_numbered)?;
+        if let Some(place) = (1_i64..).zip(&numbered).position(|(place, &(number, _))| place != number) {
+            let problem = format!("outcome {} of entry {seq} has the number {}", place + 1, numbered[place].0);
+            return Err(Error::Damaged { path: self.path.clone(), problem, cause: None });
+        }
+        Ok(numbered.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
@@ -206,25 +309,20 @@ impl Journal for Sqlite {
         self.collect(sql, range(round), rows::read_heard)
     }
 
-    fn has_read(&self, kind: Kind, digest: Sha) -> Result<bool, Error> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM entry WHERE json_extract(body, '$.digest') = ? AND kind = ?)";
-        let found = self.db.query_row(sql, params![digest.to_string(), kind.name()], |row| row.get(0));
-        found.map_err(|error| self.sql(error))
-    }
-
     fn count(&self) -> Result<(u64, u64), Error> {
         let count = |table: &str| {
             let sql = format!("SELECT count(*) FROM {table} NOT INDEXED");
             self.db.query_row(&sql, [], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
         };
         let both = count("decision").and_then(|decisions| Ok((decisions, count("outcome")?)));
-        both.map_err(|error| self.sql(error))
+        self.read(both)
     }
 
     fn problems(&self) -> Result<Vec<String>, Error> {
         let lines = self.db.prepare("PRAGMA integrity_check").and_then(|mut statement| {
             statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()
         });
+        let lines = self.read(Ok(lines))?;
         Ok(match lines {
             Ok(lines) if lines == ["ok"] => Vec::new(),
             Ok(lines) => vec![format!("SQLite's structure: {}", lines.first().map_or("", String::as_str))],
@@ -240,9 +338,8 @@ impl Sqlite {
         parameters: impl rusqlite::Params,
         read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, Error> {
-        let mut statement = self.db.prepare_cached(sql).map_err(|error| self.sql(error))?;
-        let rows = statement.query_map(parameters, read).map_err(|error| self.sql(error))?;
-        rows.collect::<Result<_, _>>().map_err(|error| self.sql(error))
+        let mut statement = self.read(self.db.prepare_cached(sql))?;
+        self.read(statement.query_map(parameters, read).and_then(Iterator::collect))
     }
 }
 

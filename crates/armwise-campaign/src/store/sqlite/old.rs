@@ -81,8 +81,9 @@ impl Old {
     pub(super) fn decisions(&self, event: &Event) -> Result<Vec<Sent>, Error> {
         let sent = match (event.kind, event.round) {
             (Kind::Choose, Some(_)) => {
-                let own = "SELECT * FROM decision WHERE seq = ? ORDER BY id";
-                all(&self.db, &self.path, own, [event.seq.cast_signed()], rows::read_decision)?
+                let own = format!("SELECT {} FROM decision WHERE seq = ? ORDER BY id", rows::DECISION);
+                let found = all(&self.db, &self.path, &own, [event.seq.cast_signed()], rows::read_decision)?;
+                found.into_iter().map(|(_, sent)| sent).collect::<Vec<_>>()
             }
             _ => return Ok(Vec::new()),
         };

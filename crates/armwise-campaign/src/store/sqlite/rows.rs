@@ -91,13 +91,31 @@ pub(super) fn kind(row: &Row<'_>) -> rusqlite::Result<Kind> {
     Kind::named(&name).ok_or_else(|| bad(format!("{name:?} is not a kind of entry")))
 }
 
+/// 0 or 1; SQLite would take any other number for true.
+fn flag(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<bool>> {
+    match row.get::<_, Option<i64>>(place)? {
+        None => Ok(None),
+        Some(0) => Ok(Some(false)),
+        Some(1) => Ok(Some(true)),
+        Some(other) => Err(bad(format!("control or greedy is {other}, neither 0 nor 1"))),
+    }
+}
+
+/// The key of an entry. The chain does not tell an empty one from none, so there is no empty one.
+fn key(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
+    match row.get::<_, Option<String>>("key")? {
+        Some(key) if key.is_empty() => Err(bad("the key is empty".to_owned())),
+        key => Ok(key),
+    }
+}
+
 pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
         seq: whole(row, "seq")?,
         at: row.get("at")?,
         kind: kind(row)?,
         round: row.get::<_, Option<i64>>("round")?.map(i64::cast_unsigned),
-        key: row.get("key")?,
+        key: key(row)?,
         body: row.get("body")?,
         changes: row.get("changes")?,
         rows: whole(row, "rows")?,
@@ -107,23 +125,33 @@ pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<Sent> {
-    let features: Vec<u8> = row.get("features")?;
-    let features: Vec<f64> = features.as_chunks().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
-    Ok(Sent {
-        id: DecisionId::of(row.get("id")?),
-        customer: row.get("customer")?,
-        promotion: row.get("promotion")?,
-        control: row.get("control")?,
-        segment: row.get("segment")?,
-        mean: row.get("mean")?,
-        width: row.get("width")?,
-        draw: row.get("draw")?,
-        score: row.get("score")?,
-        rank: row.get("rank")?,
-        greedy: row.get("greedy")?,
+/// The columns that [`read_decision`] reads, in its order: a large round is read by place, since looking a column up by
+/// its name costs more than reading it.
+pub(super) const DECISION: &str =
+    "id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features";
+
+/// A decision and the entry that it belongs to, from a row of [`DECISION`].
+pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<(u64, Sent)> {
+    let (features, rest) = row.get_ref(12)?.as_blob()?.as_chunks();
+    if !rest.is_empty() {
+        return Err(bad(format!("features have {} bytes too many", rest.len())));
+    }
+    let features: Vec<f64> = features.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes))).collect();
+    let sent = Sent {
+        id: DecisionId::of(row.get(0)?),
+        customer: row.get(2)?,
+        promotion: row.get(3)?,
+        control: flag(row, 4)?.ok_or_else(|| bad("control is missing".to_owned()))?,
+        segment: row.get(5)?,
+        mean: row.get(6)?,
+        width: row.get(7)?,
+        draw: row.get(8)?,
+        score: row.get(9)?,
+        rank: row.get(10)?,
+        greedy: flag(row, 11)?,
         features: features.into(),
-    })
+    };
+    Ok((row.get::<_, i64>(1)?.cast_unsigned(), sent))
 }
 
 pub(super) fn read_named(row: &Row<'_>) -> rusqlite::Result<Named> {
@@ -132,6 +160,11 @@ pub(super) fn read_named(row: &Row<'_>) -> rusqlite::Result<Named> {
 
 pub(super) fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
     Ok(Outcome { decision: DecisionId::of(row.get("decision")?), reward: row.get("reward")? })
+}
+
+/// An outcome and its number in its entry.
+pub(super) fn read_numbered(row: &Row<'_>) -> rusqlite::Result<(i64, Outcome)> {
+    Ok((row.get("number")?, read_outcome(row)?))
 }
 
 pub(super) fn read_heard(row: &Row<'_>) -> rusqlite::Result<Heard> {

@@ -1,4 +1,4 @@
-//! The schema, version 3, documented for users who query a campaign with plain SQL.
+//! The schema, version 4, documented for users who query a campaign with plain SQL.
 //!
 //! `entry`, `decision` and `outcome` are the journal and only grow (triggers refuse anything else); `sums` and
 //! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants.
@@ -11,16 +11,16 @@ use std::path::Path;
 /// "armw", so that `file` and SQLite know what it is.
 const APPLICATION: i32 = 0x6172_6d77;
 /// The version of the schema.
-const VERSION: i32 = 3;
+const VERSION: i32 = 4;
 
-/// The tables. A decision's id is `round * 2^32 + number`; people see it as `r3-17`.
+/// The tables. A decision's id is `round * 2^32 + number`; people see it as `r3-17-k7f3q2`, with the campaign's tag.
 const SCHEMA: &str = "
 CREATE TABLE entry (                 -- what happened, in order
   seq     INTEGER PRIMARY KEY,       -- 1, 2, 3, ...
   at      TEXT NOT NULL,             -- when, UTC
   kind    TEXT NOT NULL,             -- init, choose, learn, correct, undelivered, close, revoke, amend, checkpoint
   round   INTEGER,                   -- of choose, close and revoke
-  key     TEXT UNIQUE,               -- the caller's own name for it
+  key     TEXT UNIQUE,               -- the caller's own name for the request
   body    TEXT NOT NULL,             -- JSON, the command: the frozen setup, the seed, the rounds touched, ...
   changes TEXT NOT NULL,             -- JSON: counts of the rounds and hashes of the sums that it changed
   rows    INTEGER NOT NULL,          -- how many decisions or outcomes belong to it
@@ -30,7 +30,6 @@ CREATE TABLE entry (                 -- what happened, in order
 ) STRICT;
 CREATE UNIQUE INDEX entry_round ON entry (round, kind) WHERE round IS NOT NULL;
 CREATE INDEX entry_rules ON entry (seq) WHERE kind IN ('init', 'amend');
-CREATE INDEX entry_table ON entry (json_extract(body, '$.digest'), kind);
 
 CREATE TABLE decision (              -- who was chosen for what, and why
   id        INTEGER PRIMARY KEY,     -- round * 2^32 + number
@@ -70,7 +69,8 @@ CREATE TABLE checkpoint (            -- where to begin when the campaign is open
 ) STRICT;
 
 CREATE VIEW result AS                -- every decision with its present reward
-SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
+SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) || '-' ||
+    (SELECT json_extract(body, '$.tag') FROM entry WHERE seq = 1) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
   d.control, d.segment, d.mean, d.width, d.draw, d.score, d.rank,
   CASE WHEN v.seq IS NOT NULL THEN 'revoked'
        WHEN o.seq IS NOT NULL AND o.reward IS NULL THEN 'undelivered' WHEN o.seq IS NOT NULL THEN 'answered'
@@ -92,10 +92,10 @@ CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 
 CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
 ";
 
-/// Makes the file with its tables.
-pub(super) fn create(path: &Path) -> Result<Connection, Error> {
+/// Makes the tables in an empty file; messages call it `path`.
+pub(super) fn create(file: &Path, path: &Path) -> Result<Connection, Error> {
     let make = || -> rusqlite::Result<Connection> {
-        let db = Connection::open(path)?;
+        let db = Connection::open(file)?;
         writing(&db)?;
         db.execute_batch(&format!(
             "BEGIN;{SCHEMA}PRAGMA application_id = {APPLICATION};PRAGMA user_version = {VERSION};COMMIT;"

@@ -1,0 +1,95 @@
+//! A store that fails where a disk or a process can: before, in or after the commit.
+
+use armwise_campaign::{
+    Error,
+    core::{Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal},
+};
+use std::path::Path;
+
+/// Where an append fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Before anything is written.
+    Begin,
+    /// Once the rows are written.
+    Seal,
+    /// Once everything is written, before the commit.
+    Check,
+    /// After the commit: it is done, but nobody hears of it.
+    Committed,
+}
+
+impl Stage {
+    pub(crate) const ALL: [Self; 4] = [Self::Begin, Self::Seal, Self::Check, Self::Committed];
+}
+
+/// A journal whose next append fails; afterwards it is as good as any.
+#[derive(Debug)]
+pub(crate) struct Failing<J> {
+    journal: J,
+    fail: Option<Stage>,
+}
+
+impl<J: Journal> Failing<J> {
+    pub(crate) const PROBLEM: &str = "the store failed, as the test wanted";
+
+    pub(crate) fn new(journal: J, fail: Option<Stage>) -> Self {
+        Self { journal, fail }
+    }
+}
+
+impl<J: Journal> Journal for Failing<J> {
+    fn path(&self) -> &Path {
+        self.journal.path()
+    }
+    fn append(
+        &mut self,
+        against: &Head,
+        rows: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
+        let path = self.journal.path().to_owned();
+        let failed = || Error::Storage { path: path.clone(), problem: Self::PROBLEM.to_owned(), cause: None };
+        match self.fail.take() {
+            None => self.journal.append(against, rows, seal, check),
+            Some(Stage::Begin) => Err(failed()),
+            Some(Stage::Seal) => self.journal.append(against, rows, &mut || Err(failed()), check),
+            Some(Stage::Check) => self.journal.append(against, rows, seal, &mut |_| Err(failed())),
+            Some(Stage::Committed) => self.journal.append(against, rows, seal, check).and_then(|_| Err(failed())),
+        }
+    }
+    fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
+        self.journal.entry(seq)
+    }
+    fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
+        self.journal.keyed(key)
+    }
+    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
+        self.journal.entries(seq)
+    }
+    fn kept(&self) -> Result<Option<Kept>, Error> {
+        self.journal.kept()
+    }
+    fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.journal.sums(segment)
+    }
+    fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
+        self.journal.each_decision(round, take)
+    }
+    fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
+        self.journal.decisions_of(customer)
+    }
+    fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
+        self.journal.outcomes(seq)
+    }
+    fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
+        self.journal.heard(round)
+    }
+    fn count(&self) -> Result<(u64, u64), Error> {
+        self.journal.count()
+    }
+    fn problems(&self) -> Result<Vec<String>, Error> {
+        self.journal.problems()
+    }
+}
