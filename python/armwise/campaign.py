@@ -263,7 +263,7 @@ class Campaign:
         return self._native.verify()
 
     def backup(self, to: str | os.PathLike[str]) -> dict[str, Any]:
-        """Copies the campaign, also while it is in use, into a new file; a plain copy may miss entries."""
+        """Copies the campaign into a new file, also while it is in use; a plain copy would miss entries."""
         return self._native.backup(os.fspath(to))
 
     def sends(self, round: int) -> Sheet:
