@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python site pages classes bench soak powercut fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes bench soak powercut fuzz tools
 
 test: lint unit doc quick walk exactness python site
 
@@ -40,9 +40,10 @@ walk: build
 	rm -rf target/walk && mkdir -p target/walk
 	examples/campaign.sh target/walk
 
-# Long versions of tests: 200 kills in place of 20.
+# Long versions of tests: 200 kills in place of 20, 10,000 mutated commands in place of 1,000.
 soak:
 	ARMWISE_KILLS=200 $(CARGO) test $(FLAGS) --workspace --test campaign kill_nine
+	ARMWISE_COMMANDS=10000 $(CARGO) test $(FLAGS) --workspace --test any_command
 
 # 5,000 power cuts in place of 200.
 powercut: tools
@@ -104,6 +105,11 @@ $(SITE)/ready: docs/requirements.txt
 # Writes into the pages what their code prints; run `make python` first, and read the difference.
 pages: build
 	$(WHEEL)/venv/bin/python docs/tools/pages.py --write
+
+# One wheel for Python 3.11 and later (abi3), in target/wheels.
+wheel:
+	python3 $(PIP) wheel --no-deps --wheel-dir target/wheels .
+	ls -lh target/wheels
 
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:
