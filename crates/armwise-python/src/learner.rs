@@ -20,7 +20,7 @@ use crate::{
     catalogue::{Catalogue, Offer},
     decision::Decision,
     errors::{raise, raise_of},
-    gate::detach,
+    gate::{detach, enter},
     given::{Given, Ids, LentIds, Matrix, X},
     interrupt::interruptible,
     oracle::{AnyOracle, name_of, ties_of},
@@ -309,22 +309,33 @@ impl Learner {
         if rows <= slice {
             return self.change(py, |core| learn(core, 0..rows));
         }
-        // In slices, on a copy, which takes the learner's place at the end: Ctrl-C or a bad row leaves it as it was.
+        // In slices, on a copy, which takes the learner's place at the end: Ctrl-C or a bad row leaves it as it was, and a
+        // fork waits for no more than a slice.
         let all = AtomicBool::new(false);
         let learned = interruptible(py, |stop| {
-            let mut held = self.lock();
-            let mut copy = Core::clone(&held);
-            let mut from = 0;
-            while from < rows && !stop.load(Ordering::Relaxed) {
-                let to = rows.min(from + slice);
-                learn(&mut copy, from..to)?;
-                from = to;
+            loop {
+                let before = enter(|| self.now());
+                let mut copy = Core::clone(&before);
+                for from in (0..rows).step_by(slice) {
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    enter(|| learn(&mut copy, from..rows.min(from + slice)))?;
+                }
+                // If another thread has learned something meanwhile, that stays, and these rows come after it.
+                let is_in = enter(|| {
+                    let mut held = self.lock();
+                    let is_same = Arc::ptr_eq(&held, &before);
+                    if is_same {
+                        *held = Arc::new(copy);
+                    }
+                    is_same
+                });
+                if is_in {
+                    all.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
             }
-            if from == rows {
-                *held = Arc::new(copy);
-                all.store(true, Ordering::Relaxed);
-            }
-            Ok(())
         });
         if let Err(signal) = &learned
             && all.load(Ordering::Relaxed)
