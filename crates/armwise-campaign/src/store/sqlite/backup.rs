@@ -1,15 +1,10 @@
 //! A copy of a campaign that is in use, as of one moment.
 //!
 //! A plain copy of the file misses what SQLite still has beside it. Here SQLite copies its pages inside one read
-//! transaction, so a writer neither waits nor shows; the copy gets its name when it is complete, on the disk, and has
-//! been opened.
+//! transaction, so a writer neither waits nor shows; the copy gets its name when it is complete and has been opened.
 
-use super::{Access, Sqlite, rows, sql, writing};
-use crate::{
-    Campaign, Error,
-    core::Head,
-    output::{Existing, Pending, Protected},
-};
+use super::{Access, New, Sqlite, rows, sql, writing};
+use crate::{Campaign, Error, core::Head};
 use rusqlite::{
     Connection,
     backup::{Backup, StepResult},
@@ -33,25 +28,27 @@ pub struct BackedUp {
 /// [`Error::Storage`]. The new file is there only after success.
 pub fn backup(from: &Path, to: &Path) -> Result<BackedUp, Error> {
     let source = Sqlite::open(from, None)?;
-    let head = rows::head(&source.db).map_err(|error| sql(from, error))?;
-    let pending = Pending::begin(to, Existing::Keep, &Protected::campaign(from))?;
-    copy(&source, pending.part(), to)?;
-    let copied = Sqlite::prepared(to, writing(pending.part())?, Access::Write { _lock: None })?;
-    let copied = Campaign::open(Box::new(copied))?;
+    let head = source.read(rows::head(&source.db))?;
+    let new = New::begin(to, "backup")?;
+    let part = new.pending.part();
+    copy(&source, part)?;
+    // Whoever may only read the source learns here if it changed meanwhile.
+    source.read(Ok(()))?;
+    // Opened for writing, since only then does SQLite take away its own files beside it again.
+    let copied = Campaign::open(Box::new(Sqlite::prepared(part, writing(part)?, Access::Write { _lock: None })?))?;
     if copied.head() != head {
         let problem = "the copy is not the campaign that was copied".to_owned();
         return Err(Error::Damaged { path: to.to_owned(), problem, cause: None });
     }
-    let made = BackedUp { head, rounds: copied.rounds().len() as u64 };
-    // SQLite removes its own files beside the copy when the last connection is closed.
+    let rounds = copied.rounds().len() as u64;
     drop(copied);
-    pending.publish()?;
-    Ok(made)
+    new.publish()?;
+    Ok(BackedUp { head, rounds })
 }
 
 /// Copies all pages in one step, as the source's read transaction shows them.
-fn copy(source: &Sqlite, part: &Path, to: &Path) -> Result<(), Error> {
-    let copied = Connection::open(part).and_then(|mut db| {
+fn copy(source: &Sqlite, to: &Path) -> Result<(), Error> {
+    let copied = Connection::open(to).and_then(|mut db| {
         db.execute_batch("PRAGMA synchronous = FULL")?;
         let backup = Backup::new(&source.db, &mut db)?;
         while !matches!(backup.step(-1)?, StepResult::Done) {
