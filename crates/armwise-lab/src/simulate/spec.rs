@@ -117,13 +117,13 @@ impl Study {
         at_least_one(count > 0, start(trials.as_ref()), "trials")?;
         at_least_one(batch_size > 0, start(batch.as_ref()), "batch")?;
         at_least_one(or(threads.as_ref(), 1) > 0, start(threads.as_ref()), "threads")?;
-        if tables.algorithm.is_empty() {
-            return Err(source.error(text.len(), "there is no [[algorithm]]; give at least one"));
-        }
         // The model knows the range of gamma.
         let forgetting = Model::new(1, 1).and_then(|model| model.with_gamma(or(gamma.as_ref(), 1.0)));
         let forgetting =
             forgetting.map_err(|error| source.error(start(gamma.as_ref()).unwrap_or(0), error.to_string()))?;
+        if tables.algorithm.is_empty() {
+            return Err(source.error(text.len(), "there is no [[algorithm]]; give at least one"));
+        }
         let common = (ties.unwrap_or_default(), forgetting.gamma());
         let settings = |table: &Spanned<AlgorithmTable>| settings(table, source, common);
         Ok(Self {
