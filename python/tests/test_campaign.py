@@ -156,6 +156,30 @@ def test_a_list_of_responders_needs_no_rewards(begun: aw.Campaign) -> None:
     assert begun.learn(who, only_responders=2.5, round=1).applied == 5
 
 
+def test_a_key_makes_a_retry_the_same_request(begun: aw.Campaign) -> None:
+    table = pa.table(people())
+    one, two = begun.choose(table, key="monday"), begun.choose(table, key="monday")
+    assert one.summary == two.summary
+    assert one.sends.to_arrow() == two.sends.to_arrow()
+    assert [line["round"] for line in begun.status()["rounds"]] == [1]
+    with pytest.raises(aw.ConflictError, match="monday"):
+        begun.close(1, key="monday")
+    with pytest.raises(aw.InputError, match="200"):
+        begun.close(1, key="with a space")
+
+
+def test_a_backup_is_the_campaign_at_that_moment(begun: aw.Campaign, tmp_path: Path) -> None:
+    begun.choose(pa.table(people()))
+    begun.backup(tmp_path / "copy.armwise")
+    copy = aw.Campaign.open(tmp_path / "copy.armwise")
+    assert copy.verify()["good"]
+    assert copy.status() == begun.status()
+    begun.close(1)
+    assert copy.status() != begun.status()
+    with pytest.raises(aw.ConflictError, match="exists"):
+        begun.backup(tmp_path / "copy.armwise")
+
+
 def test_revoke_amend_dry_run_and_sends_again(begun: aw.Campaign) -> None:
     table = pa.table(people())
     dry = begun.choose(table, dry_run=True)

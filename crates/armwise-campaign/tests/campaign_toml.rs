@@ -3,13 +3,18 @@
 //!
 //! Which keys a table has is asked of the program: an unknown key is refused with the list of those it knows.
 
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
 use std::{collections::BTreeMap, fs, path::Path};
 
 use armwise::Algorithm;
 use armwise_campaign::config::Config;
 
-/// The tables of the page in the order in which TOML wants them, with their headers and the keys they cannot do without.
-const TABLES: [(&str, &str, &[(&str, &str)]); 7] = [
+/// A table of the page: its heading, its header in TOML, and the keys it cannot do without.
+type Described = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// The tables in the order in which TOML wants them.
+const TABLES: [Described; 7] = [
     ("The campaign", "", &[("customer", "\"id\"")]),
     ("reward", "[reward]", &[]),
     ("limits", "[limits]", &[]),
