@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python site pages classes bench soak powercut fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes bench soak powercut fuzz tools
 
 test: lint unit doc quick walk exactness python site
 
@@ -105,6 +105,11 @@ $(SITE)/ready: docs/requirements.txt
 # Writes into the pages what their code prints; run `make python` first, and read the difference.
 pages: build
 	$(WHEEL)/venv/bin/python docs/tools/pages.py --write
+
+# One wheel for Python 3.11 and later (abi3), in target/wheels.
+wheel:
+	python3 $(PIP) wheel --no-deps --wheel-dir target/wheels .
+	ls -lh target/wheels
 
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:

@@ -2,8 +2,8 @@
 
 Each library runs in a process of its own, so that the peak is its own. Memory is the peak during the call, the table
 included, less what the process took before the table was made. Processor time is that of all threads, which other
-programs disturb less than time on the clock; both are the best of all runs. `--quick` is a small version that only checks
-that all choose the same arms; `--check` fails where a library takes more than 2 times what numpy takes.
+programs disturb less than time on the clock; both are the best of all runs. `--quick` is a small version that only
+checks that all choose the same arms; `--check` fails where a library takes more than 2 times what numpy takes.
 """
 
 from __future__ import annotations

@@ -18,6 +18,17 @@ The same seed, arms and rewards give the same bits as in Rust, whatever the numb
 
 from . import lab, policies
 from ._armwise import Context, InfeasibleError, __version__
+from ._threads import _from_environment, set_threads, threads
+from .campaign import (
+    Campaign,
+    CampaignError,
+    ConflictError,
+    InputError,
+    LockedError,
+    NotFoundError,
+    StorageError,
+)
+from .catalogue import Catalogue
 from .constraints import (
     Assignment,
     Budget,
@@ -31,34 +42,47 @@ from .constraints import (
     Term,
     TopK,
 )
-from .decision import Decision
+from .decision import ChosenArm, Decision
 from .loading import load
 from .policies import *  # noqa: F403
 from .policy import Policy, Theory
 from .solving import Selection, solve
 
+_from_environment()
+
 __all__ = [
     "Assignment",
     "Budget",
+    "Campaign",
+    "CampaignError",
+    "Catalogue",
+    "ChosenArm",
+    "ConflictError",
     "Constraint",
     "Context",
     "Decision",
     "Explicit",
     "Group",
     "InfeasibleError",
+    "InputError",
     "Linear",
     "LinearRow",
+    "LockedError",
+    "NotFoundError",
     "Policy",
     "Quota",
     "Quotas",
     "Selection",
+    "StorageError",
     "Term",
     "Theory",
     "TopK",
     "__version__",
     "lab",
     "load",
+    "set_threads",
     "solve",
+    "threads",
 ]
 # The classes of the algorithms, which are made from the library's list of them.
 __all__ += policies.__all__

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "ALGORITHMS",
+    "Campaign",
+    "Catalogue",
     "Context",
     "Decision",
     "InfeasibleError",
@@ -15,14 +17,19 @@ __all__ = [
     "Names",
     "Problem",
     "Rows",
+    "Sheet",
     "Table",
     "__version__",
     "after_fork",
     "before_fork",
     "check_algorithm",
+    "command",
     "export",
     "mean",
+    "paired",
+    "set_threads",
     "solve",
+    "threads",
 ]
 
 __version__: str
@@ -31,8 +38,8 @@ __version__: str
 ALGORITHMS: list[str]
 
 class InfeasibleError(ValueError):
-    #: Why, as JSON: numbers that can be recounted.
-    reason: str
+    #: Why: numbers that can be recounted.
+    reason: dict[str, Any]
 
 @final
 class Names:
@@ -97,8 +104,16 @@ class Decision:
     @staticmethod
     def from_json(text: str, rows: Sequence[int] | None) -> Decision: ...
 
+_Csr = tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]
 _Ids = NDArray[np.uint64] | Names | None
 _Columns = list[tuple[str, NDArray[np.float64]]]
+
+@final
+class Catalogue:
+    def __new__(cls, x: NDArray[Any] | Rows, ids: _Ids) -> Catalogue: ...
+    def __len__(self) -> int: ...
+    @property
+    def dim(self) -> int: ...
 
 @final
 class Learner:
@@ -133,6 +148,29 @@ class Learner:
         own: Any,
     ) -> Decision: ...
     def scores(self, seed: int, t: int, x: NDArray[Any] | Rows, ids: _Ids, own: Any) -> NDArray[np.float64]: ...
+    def choose_from(
+        self,
+        seed: int,
+        t: int,
+        catalogue: Catalogue,
+        eligible: NDArray[np.bool_] | None,
+        columns: _Columns,
+        constraint: Any,
+        own: Any,
+    ) -> Decision: ...
+    def scores_from(self, seed: int, t: int, catalogue: Catalogue, own: Any) -> NDArray[np.float64]: ...
+    def choose_sparse(
+        self,
+        seed: int,
+        t: int,
+        x: _Csr,
+        holder: Any,
+        ids: _Ids,
+        eligible: NDArray[np.bool_] | None,
+        columns: _Columns,
+        constraint: Any,
+    ) -> Decision: ...
+    def scores_sparse(self, seed: int, t: int, x: _Csr, holder: Any, ids: _Ids) -> NDArray[np.float64]: ...
     def learn(self, decision: Decision, rewards: Any) -> None: ...
     def correct(self, decision: Decision, rewards: Any) -> None: ...
     def unlearn(self, decision: Decision, rewards: Any) -> None: ...
@@ -140,6 +178,14 @@ class Learner:
         self,
         t: int,
         x: NDArray[Any] | Rows,
+        rewards: NDArray[np.float64],
+        blocks: list[int] | None,
+        weights: NDArray[np.float64] | None,
+    ) -> None: ...
+    def observe_sparse(
+        self,
+        t: int,
+        x: _Csr,
         rewards: NDArray[np.float64],
         blocks: list[int] | None,
         weights: NDArray[np.float64] | None,
@@ -152,6 +198,47 @@ class Learner:
     def to_json(self, seed: int, t: int) -> str: ...
     @staticmethod
     def from_json(text: str) -> tuple[Learner, tuple[int, int] | None]: ...
+
+@final
+class Sheet:
+    def __len__(self) -> int: ...
+    @property
+    def columns(self) -> list[str]: ...
+    def export(self) -> object: ...
+    def write(self, path: str) -> None: ...
+
+_WithSheet = tuple[dict[str, Any], Sheet]
+
+@final
+class Campaign:
+    def __new__(cls, path: str) -> Campaign: ...
+    @staticmethod
+    def init(
+        path: str, table: Any, format: str | None, rules: tuple[str, str], learner: tuple[str, str] | None
+    ) -> dict[str, Any]: ...
+    def choose(
+        self, table: Any, format: str | None, round: int | None, seed: int | None, dry_run: bool, key: str | None
+    ) -> _WithSheet: ...
+    def learn(
+        self,
+        kind: str,
+        table: Any,
+        format: str | None,
+        round: int | None,
+        worth: float | None,
+        key: str | None,
+    ) -> _WithSheet: ...
+    def close(self, round: int, key: str | None) -> dict[str, Any]: ...
+    def revoke(self, round: int, key: str | None) -> dict[str, Any]: ...
+    def amend(self, rules: tuple[str, str], key: str | None) -> dict[str, Any]: ...
+    def status(self) -> dict[str, Any]: ...
+    def why(self, customer: str, round: int | None, table: Any, format: str | None) -> dict[str, Any]: ...
+    def report(self, page: str | None) -> dict[str, Any]: ...
+    def verify(self) -> dict[str, Any]: ...
+    def backup(self, to: str) -> dict[str, Any]: ...
+    def sends(self, round: int) -> Sheet: ...
+    def results(self, round: int | None) -> Sheet: ...
+    def learner(self) -> str: ...
 
 @final
 class Problem:
@@ -175,7 +262,13 @@ class Problem:
     @property
     def splits(self) -> int: ...
     def run(
-        self, policies: list[tuple[str, str]], trials: int, seed: int, delay: int, batch: int, threads: int | None
+        self,
+        policies: list[tuple[str, str, float]],
+        trials: int,
+        seed: int,
+        delay: int,
+        batch: int,
+        threads: int | None,
     ) -> dict[str, NDArray[np.float64]]: ...
     @staticmethod
     def trial_seeds(seed: int, trials: int) -> list[int]: ...
@@ -194,6 +287,7 @@ def solve(
     t: int,
 ) -> dict[str, Any]: ...
 def check_algorithm(algorithm: str) -> None: ...
+def command(arguments: Sequence[str]) -> int: ...
 
 @final
 class Table:
@@ -216,3 +310,8 @@ def before_fork() -> None: ...
 def after_fork() -> None: ...
 def export(columns: list[tuple[str, Any]]) -> object: ...
 def mean(values: list[float], groups: int) -> tuple[float, float | None]: ...
+def paired(
+    a: list[float], b: list[float], groups: int
+) -> tuple[float | None, tuple[float, float | None, float | None], tuple[float, float | None, float | None]]: ...
+def set_threads(threads: int) -> None: ...
+def threads() -> int: ...

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _armwise
+from . import _armwise, _html
 from .constraints import relabelled
 
 if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
+
+
+class ChosenArm(NamedTuple):
+    """One of the chosen arms, as a decision gives them one by one."""
+
+    #: The arm's id as it was given: an integer or a name.
+    id: int | str
+    #: Its row in the X of the call; -1 if it is not known.
+    row: int
+    #: The block (promotion) it was chosen in.
+    block: int
+    #: The estimate theta_hat' x.
+    mean: float
+    #: How uncertain the estimate is.
+    width: float
+    #: Its draw; NaN if the policy makes none.
+    draw: float
+    #: What the oracle saw.
+    score: float
 
 
 class Decision:
@@ -29,6 +48,8 @@ class Decision:
     >>> d.ids.tolist(), d.rows.tolist(), len(d)
     (['ann', 'bob'], [0, 1], 2)
     >>> aw.Decision.from_json(d.to_json()).ids.tolist()
+    ['ann', 'bob']
+    >>> [arm.id for arm in d if arm.score > 0]
     ['ann', 'bob']
     """
 
@@ -159,6 +180,10 @@ class Decision:
     def __len__(self) -> int:
         return len(self._native)
 
+    def __iter__(self) -> Iterator[ChosenArm]:
+        columns = (c.tolist() if isinstance(c, np.ndarray) else c for c in self._columns().values())
+        return map(ChosenArm, *columns)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Decision) and self._native == other._native
 
@@ -167,6 +192,9 @@ class Decision:
 
     def __repr__(self) -> str:
         return f"Decision(t={self.t}, arms={len(self)}, objective={self.objective:.6g}, status={self.status!r})"
+
+    def _repr_html_(self) -> str:
+        return _html.columns(repr(self), self._columns())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.to_json(), self.rows.tolist(), self._labels)

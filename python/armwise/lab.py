@@ -9,23 +9,22 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import _armwise
-from .constraints import Assignment, Constraint, TopK
+from ._arms import vector
+from .constraints import AnyConstraint, Assignment, Constraint, TopK
 from .decision import Decision
 from .policy import Policy
+from .results import Results
 
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
+__all__ = ["Environment", "Problem", "Results", "Trial", "clustered", "promotions", "run"]
 
 
 class Problem:
@@ -142,102 +141,84 @@ def promotions(
     return Problem(native, Assignment(quotas=[k] * promotions, per_row=per_row), text)
 
 
-class Results:
-    """What policies did: arrays of shape (policies, trials, rounds).
+class Environment:
+    """A problem of your own: derive from this class and give the class itself to `run`.
 
-    All policies meet the same rounds and the same potential rewards, so differences between them are paired.
+    Every trial of every policy makes one with the trial's seed, so that each starts afresh. `arms` and `rewards` are
+    required. If all that is random is drawn from the seed alone, before anything is chosen, the policies meet the same
+    potential rewards and their differences are paired. With `expected` and `best`, regret is known, too.
+
+    >>> import armwise as aw, numpy as np
+    >>> class Shop(aw.lab.Environment):
+    ...     rounds, constraint = 10, aw.TopK(2)
+    ...     def __init__(self, seed):
+    ...         self.rng = np.random.default_rng(seed)
+    ...         self.theta = self.rng.normal(size=3)
+    ...     def arms(self, t):
+    ...         self.x = self.rng.normal(size=(50, 3))
+    ...         self.noise = self.rng.normal(size=50)
+    ...         return self.x
+    ...     def rewards(self, decision):
+    ...         return self.x[decision.rows] @ self.theta + self.noise[decision.rows]
+    >>> results = aw.lab.run(Shop, {"greedy": aw.Greedy(), "random": aw.Random()}, trials=10)
+    >>> results.differences("random")[0]["reward_low"] > 0
+    True
     """
 
-    def __init__(self, policies: list[str], splits: int, arrays: Mapping[str, NDArray[np.float64]]) -> None:
-        self.policies, self._splits = policies, splits
-        #: Rewards of each round.
-        self.reward = arrays["reward"]
-        #: Expected reward of the best super arm less that of the chosen one.
-        self.regret = arrays["regret"]
-        #: Clusters touched in each round, where the problem has clusters.
-        self.clusters = arrays.get("clusters")
-        #: Expected reward of the best super arm, of shape (trials, rounds).
-        self.best = arrays["best"]
+    #: The number of rounds.
+    rounds: int = 10
+    #: What may be chosen together, as in `choose`.
+    constraint: AnyConstraint
+    #: The number of blocks M.
+    blocks: int = 1
 
-    def _columns(self) -> dict[str, Any]:
-        count, trials, rounds = self.reward.shape
-        policy, trial, t = np.indices((count, trials, rounds)).reshape(3, -1)
-        columns: dict[str, Any] = {
-            "policy": [self.policies[place] for place in policy],
-            "trial": trial.astype(np.int64),
-            "t": (t + 1).astype(np.int64),
-            "reward": self.reward.reshape(-1),
-            "regret": self.regret.reshape(-1),
-        }
-        if self.clusters is not None:
-            columns["clusters"] = self.clusters.reshape(-1)
-        return columns
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """One row per policy, trial and round: `pyarrow.table(results)`, `polars.DataFrame(results)`, DuckDB."""
-        return _armwise.export(list(self._columns().items()))
+    def arms(self, t: int) -> Any:
+        """The arms of round t, from 1: X, or X and a dictionary of other arguments of `choose`."""
+        raise NotImplementedError(f"{type(self).__name__} must say which arms(t) there are")
 
-    def to_arrow(self) -> pyarrow.Table:
-        """A pyarrow table with one row per policy, trial and round."""
-        import pyarrow
+    def rewards(self, decision: Decision) -> ArrayLike:
+        """The rewards of the chosen arms, in the order of the decision."""
+        raise NotImplementedError(f"{type(self).__name__} must say which rewards(decision) are paid")
 
-        return pyarrow.table(self)
+    def expected(self, decision: Decision) -> ArrayLike | None:
+        """The expected rewards of the chosen arms, where they are known."""
+        return None
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """A pandas frame with one row per policy, trial and round."""
-        import pandas
-
-        return pandas.DataFrame(self._columns())
-
-    def summary(self) -> list[dict[str, Any]]:
-        """Cumulative reward and regret of each policy: means, and standard errors (None for a single trial)."""
-        rows = []
-        for policy, reward, regret in zip(self.policies, self.reward, self.regret, strict=True):
-            reward_mean, reward_se = _armwise.mean(reward.sum(axis=1).tolist(), self._splits)
-            regret_mean, regret_se = _armwise.mean(regret.sum(axis=1).tolist(), self._splits)
-            rows.append(
-                {
-                    "policy": policy,
-                    "trials": len(reward),
-                    "reward": reward_mean,
-                    "reward_se": reward_se,
-                    "regret": regret_mean,
-                    "regret_se": regret_se,
-                }
-            )
-        return rows
-
-    def plot(self, ax: Any = None) -> Any:
-        """Cumulative regret by round with a band of two standard errors; needs matplotlib (`armwise[plot]`)."""
-        import matplotlib.pyplot as plt
-
-        axes = plt.subplots()[1] if ax is None else ax
-        rounds = np.arange(1, self.regret.shape[2] + 1)
-        for policy, regret in zip(self.policies, self.regret.cumsum(axis=2), strict=True):
-            each = [_armwise.mean(trials.tolist(), self._splits) for trials in regret.T]
-            mean = np.array([mean for mean, _ in each])
-            margin = 2 * np.array([0.0 if se is None else se for _, se in each])
-            (line,) = axes.plot(rounds, mean, label=policy)
-            axes.fill_between(rounds, mean - margin, mean + margin, color=line.get_color(), alpha=0.2, linewidth=0)
-        axes.set_xlabel("round")
-        axes.set_ylabel("cumulative regret")
-        axes.legend()
-        return axes
-
-    def __repr__(self) -> str:
-        count, trials, rounds = self.reward.shape
-        return f"Results(policies={count}, trials={trials}, rounds={rounds})"
+    def best(self, t: int) -> float | None:
+        """The expected reward of the best super arm of round t, where it is known."""
+        return None
 
 
 def _label(policy: Policy) -> str:
     shown = {n: v for n, v in policy.get_params(deep=False).items() if n not in ("blocks", "seed", "ties", "gamma")}
     ties = "" if policy.ties == "by-id" else f", ties={policy.ties!r}"
-    return f"{type(policy).__name__}({', '.join(f'{n}={v!r}' for n, v in shown.items())}{ties})"
+    gamma = "" if policy.gamma == 1.0 else f", gamma={policy.gamma!r}"
+    return f"{type(policy).__name__}({', '.join(f'{n}={v!r}' for n, v in shown.items())}{ties}{gamma})"
+
+
+def _named(policies: Policy | Sequence[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
+    """The policies by name; equal ones without names of their own are counted."""
+    if isinstance(policies, Mapping):
+        named = {str(name): policy for name, policy in policies.items()}
+    else:
+        named = {}
+        for policy in [policies] if isinstance(policies, Policy) else policies:
+            label, count = _label(policy), 1
+            while label in named:
+                count += 1
+                label = f"{_label(policy)} #{count}"
+            named[label] = policy
+    if not named:
+        raise ValueError("give at least one policy")
+    return named
 
 
 def run(
-    problem: Problem,
-    policies: Policy | Sequence[Policy],
+    problem: Problem | Callable[[int], Environment],
+    policies: Policy | Sequence[Policy] | Mapping[str, Policy],
     *,
     trials: int = 100,
     seed: int = 1,
@@ -247,18 +228,23 @@ def run(
 ) -> Results:
     """Plays `trials` trials with each policy, which starts afresh in every trial; Ctrl-C stops it.
 
+    The problem is one of this module's, or an `Environment` of your own: its class, or a function that makes one from a
+    seed. Policies may be given by name, `{"mine": policy}`; otherwise they are named by their parameters.
+
     Only the parameters of a policy count, not what it has learned; the seed is the trial's. Rewards come `delay` rounds
     late and are learned after every `batch` rounds. The numbers do not depend on the number of threads. The library's
-    algorithms play in Rust on all threads; a policy written in Python is played in Python, one trial at a time.
+    algorithms play this module's problems in Rust on all threads; a policy or an environment written in Python is
+    played in Python, one trial at a time.
     """
-    players = [policies] if isinstance(policies, Policy) else list(policies)
-    if not players:
-        raise ValueError("give at least one policy")
-    for policy in players:
-        if policy.gamma != 1.0:
-            raise ValueError("the lab plays without forgetting: gamma must be 1")
+    named = _named(policies)
+    if trials < 1 or batch < 1 or delay < 0:
+        raise ValueError("there must be at least 1 trial, a batch of at least 1 and a delay of at least 0")
+    players = list(named.values())
+    seeds = _armwise.Problem.trial_seeds(seed, trials)
+    if not isinstance(problem, Problem):
+        return _run_own(problem, named, seeds, delay, batch)
     native = [place for place, policy in enumerate(players) if policy.name is not None]
-    specs = [(players[place]._spec(), players[place].ties) for place in native]
+    specs = [(players[place]._spec(), players[place].ties, players[place].gamma) for place in native]
     played: dict[str, NDArray[np.float64]] = {}
     if native:
         played = problem._native.run(specs, trials, seed, delay, batch, threads)
@@ -271,37 +257,98 @@ def run(
             merged["reward"][place] = played["reward"][native.index(place)]
             merged["regret"][place] = played["regret"][native.index(place)]
             merged["best"][:] = played["best"]
-        else:
-            _play(problem, policy, place, merged, trials, seed, delay, batch)
-    return Results([_label(policy) for policy in players], problem._native.splits, merged)
+            continue
+        for number, trial_seed in enumerate(seeds):
+            trial = problem.trial(trial_seed, number)
+            rounds = _play(trial, problem.rounds, problem.constraint, problem.blocks, policy, trial_seed, delay, batch)
+            reward, expected, best = rounds
+            merged["reward"][place, number] = reward
+            merged["regret"][place, number] = best - expected
+            merged["best"][number] = best
+    return Results(list(named), problem._native.splits, merged)
+
+
+class _Own:
+    """An environment of the user's as a trial."""
+
+    def __init__(self, make: Callable[[int], Environment], seed: int) -> None:
+        self.of = make(seed)
+        if not hasattr(self.of, "constraint"):
+            raise TypeError(f"{type(self.of).__name__} must have a constraint, such as armwise.TopK(10)")
+
+    def arms(self, t: int) -> Any:
+        return self.of.arms(t)
+
+    def best(self, t: int) -> float:
+        best = self.of.best(t)
+        return math.nan if best is None else float(best)
+
+    def pay(self, decision: Decision) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        expected = self.of.expected(decision)
+        unknown = np.full(len(decision), np.nan)
+        known = unknown if expected is None else self._checked("expected", expected, decision)
+        return self._checked("rewards", self.of.rewards(decision), decision), known
+
+    def _checked(self, what: str, given: ArrayLike, decision: Decision) -> NDArray[np.float64]:
+        values = vector(given, what)
+        if len(values) != len(decision):
+            name = f"{type(self.of).__name__}.{what}"
+            raise ValueError(f"{name} gave {len(values)} numbers for {len(decision)} chosen arms in round {decision.t}")
+        return values
+
+
+def _run_own(
+    make: Callable[[int], Environment], named: dict[str, Policy], seeds: list[int], delay: int, batch: int
+) -> Results:
+    """Plays an environment of the user's."""
+    if not callable(make):
+        raise TypeError(
+            f"run takes a problem of armwise.lab, or the class of an environment, not {type(make).__name__}: "
+            "a trial makes its own from the trial's seed"
+        )
+    played = []
+    for policy in named.values():
+        for seed in seeds:
+            trial = _Own(make, seed)
+            own = trial.of
+            played.append(_play(trial, own.rounds, own.constraint, own.blocks, policy, seed, delay, batch))
+    if len({len(reward) for reward, _, _ in played}) > 1:
+        raise ValueError("the number of rounds of an environment must not depend on the seed")
+    shape = (len(named), len(seeds), -1)
+    reward, expected, best = (np.array([rounds[part] for rounds in played]).reshape(shape) for part in range(3))
+    arrays = {"reward": reward}
+    if not np.isnan(best).any():
+        arrays["best"] = best[0]
+        if not np.isnan(expected).any():
+            arrays["regret"] = best - expected
+    return Results(list(named), 1, arrays)
 
 
 def _play(
-    problem: Problem,
+    trial: Trial | _Own,
+    rounds: int,
+    constraint: AnyConstraint,
+    blocks: int,
     policy: Policy,
-    place: int,
-    into: dict[str, NDArray[np.float64]],
-    trials: int,
     seed: int,
     delay: int,
     batch: int,
-) -> None:
-    """Plays one policy in Python."""
-    for number, trial_seed in enumerate(_armwise.Problem.trial_seeds(seed, trials)):
-        trial = problem.trial(trial_seed, number)
-        player = copy.copy(policy)
-        player._learner, player.t_ = None, 1
-        player.seed, player.blocks = trial_seed, problem.blocks
-        waiting: list[tuple[Decision, NDArray[np.float64]]] = []
-        for t in range(1, problem.rounds + 1):
-            decision = player.choose(trial.arms(t), constraint=problem.constraint)
-            rewards, expected = trial.pay(decision)
-            into["reward"][place, number, t - 1] = rewards.sum()
-            into["regret"][place, number, t - 1] = trial.best(t) - expected.sum()
-            into["best"][number, t - 1] = trial.best(t)
-            waiting.append((decision, rewards))
-            if t % batch == 0:
-                due = [pair for pair in waiting if pair[0].t <= t - delay]
-                for pair in due:
-                    player.learn(*pair)
-                waiting = waiting[len(due) :]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Plays one policy in Python: rewards, expected rewards and the best of each round."""
+    player = policy._fresh()
+    player.seed, player.blocks = seed, blocks
+    waiting: list[tuple[Decision, NDArray[np.float64]]] = []
+    reward, expected, best = np.empty(rounds), np.empty(rounds), np.empty(rounds)
+    for t in range(1, rounds + 1):
+        given = trial.arms(t)
+        x, others = given if isinstance(given, tuple) else (given, {})
+        decision = player.choose(x, constraint=constraint, **others)
+        paid, known = trial.pay(decision)
+        reward[t - 1], expected[t - 1], best[t - 1] = paid.sum(), known.sum(), trial.best(t)
+        waiting.append((decision, paid))
+        if t % batch == 0:
+            due = [pair for pair in waiting if pair[0].t <= t - delay]
+            for pair in due:
+                player.learn(*pair)
+            waiting = waiting[len(due) :]
+    return reward, expected, best

@@ -38,7 +38,12 @@ def load(path: str | os.PathLike[str]) -> Policy:
     array([0.5])
     """
     with open(path, encoding="utf-8") as file:
-        learner, next_ = _armwise.Learner.from_json(file.read())
+        return parse(file.read())
+
+
+def parse(text: str) -> Policy:
+    """The policy of a saved text."""
+    learner, next_ = _armwise.Learner.from_json(text)
     policy = _from_spec(learner.policy)
     policy.ties = learner.ties
     policy._adopt(learner, next_)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arms, _armwise, _tables, _values
+from . import _arms, _armwise, _html, _offered, _tables, _values
 from ._armwise import Context
 from ._parameters import Parameters
 from .constraints import AnyConstraint, Constraint, named, native, resolve
@@ -186,25 +186,25 @@ class Policy(Parameters):
             return learner
 
     @contextlib.contextmanager
-    def _reading(self, X: Any, **given: Any) -> Iterator[tuple[_arms.Arms, _armwise.Learner]]:
+    def _reading(self, X: Any, **given: Any) -> Iterator[tuple[_offered.Offered, _armwise.Learner]]:
         """The arms with their features in the order of the names that the policy knows, and the learner for them. If
         what is done with the first ones fails, the policy forgets what it has seen of them."""
         known = getattr(self, "feature_names_in_", None)
-        arms = _arms.arms(X, known=None if known is None else list(known), **given)
-        dim = arms.x.shape[1] or None
+        arms = _offered.offered(X, known=None if known is None else list(known), **given)
+        dim, names = arms.dim or None, arms.arms.names
         if self._learner is not None:
             # The wording is scikit-learn's.
-            if known is not None and arms.names is None:
+            if known is not None and names is None:
                 text = f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names"
                 warnings.warn(text, UserWarning, stacklevel=4)
-            elif known is None and arms.names is not None and self._is_loaded:
-                self.feature_names_in_ = np.asarray(arms.names, dtype=object)
-                order = ", ".join(arms.names)
+            elif known is None and names is not None and self._is_loaded:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
+                order = ", ".join(names)
                 text = (
                     f"a saved {type(self).__name__} has no feature names: from now on they are {order}, in this order"
                 )
                 warnings.warn(text, UserWarning, stacklevel=4)
-            elif known is None and arms.names is not None:
+            elif known is None and names is not None:
                 text = f"X has feature names, but {type(self).__name__} was fitted without feature names"
                 warnings.warn(text, UserWarning, stacklevel=4)
             yield arms, self._ready(dim)
@@ -212,8 +212,8 @@ class Policy(Parameters):
         with _LOCK:
             is_first = self._learner is None
             learner = self._ready(dim)
-            if is_first and arms.names is not None:
-                self.feature_names_in_ = np.asarray(arms.names, dtype=object)
+            if is_first and names is not None:
+                self.feature_names_in_ = np.asarray(names, dtype=object)
         try:
             yield arms, learner
         except BaseException:
@@ -241,7 +241,8 @@ class Policy(Parameters):
 
         X is an array of shape (N, d), float32 or float64 without a copy; or a table (pandas, polars, pyarrow, DuckDB,
         anything with `__arrow_c_stream__`), with `features` the names of its feature columns or of one fixed-size-list
-        column (by default all columns that are not used otherwise), and `ids`, `eligible` and `columns` names too.
+        column (by default all columns that are not used otherwise), and `ids`, `eligible` and `columns` names too. It
+        may also be a `Catalogue`, or a sparse matrix of scipy, of which a part at a time is made dense.
 
         The index of a pandas frame is not a feature; by its name it can give the ids. A dictionary of columns is a
         table, too.
@@ -265,21 +266,21 @@ class Policy(Parameters):
         replayed = None if t is None else _values.whole(t, "t")
         given = {"features": features, "ids": ids, "eligible": eligible, "columns": columns, "needed": needed}
         with self._reading(X, **given) as (arms, learner):
-            oracle = native(wanted, arms)
+            oracle = native(wanted, arms.arms)
             with _LOCK:
                 round_ = self.t_ if replayed is None else replayed
                 before, self.t_ = self.t_, max(self.t_, round_ + 1)
             own = self if self.name is None else None
             try:
-                made = learner.choose(self.seed_, round_, arms.x, arms.ids, arms.eligible, arms.columns, oracle, own)
+                made = arms.choose(learner, self.seed_, round_, oracle, own)
             except BaseException as error:
                 with _LOCK:
                     if self.t_ == round_ + 1:
                         self.t_ = before
                 if isinstance(error, _armwise.InfeasibleError):
-                    raise named(error, arms.labels) from None
+                    raise named(error, arms.arms.labels) from None
                 raise
-            return Decision(made, arms.labels)
+            return Decision(made, arms.arms.labels)
 
     def learn(self, decision: Decision, rewards: ArrayLike | Mapping[Any, float]) -> None:
         """Learns rewards of a decision: of all its arms in its order, or of any by id, `{id: reward}`; at any time, in
@@ -337,11 +338,58 @@ class Policy(Parameters):
         if sample_weight is not None:
             weights = _arms.vector(_arms.same_index(X, sample_weight, "sample_weight"), "sample_weight")
         with self._reading(X, features=features) as (arms, learner):
-            learner.observe(self.t_ - 1, arms.x, paid, numbers, weights)
+            arms.observe(learner, self.t_ - 1, paid, numbers, weights)
         if self.gamma == 1.0:
             with _LOCK:
                 self.t_ = max(self.t_, self.count_ + 1)
         return self
+
+    def fit(
+        self: Self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        blocks: ArrayLike | None = None,
+        features: Sequence[str] | str | None = None,
+    ) -> Self:
+        """Forgets everything, then learns rows and rewards as `partial_fit` does; after an error, nothing has changed.
+
+        With `fit` and `predict` a policy is the last step of a scikit-learn pipeline. To choose, transform first:
+
+        >>> import armwise as aw
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import MinMaxScaler
+        >>> pipe = make_pipeline(MinMaxScaler(), aw.Greedy()).fit([[10.0], [20.0], [30.0]], [0.0, 1.0, 2.0])
+        >>> pipe.predict([[30.0], [20.0]]).round(2).tolist()
+        [1.11, 0.56]
+        >>> pipe[-1].choose(pipe[:-1].transform([[30.0], [20.0]]), k=1).rows
+        array([0])
+        """
+        fresh = self._fresh().partial_fit(X, y, sample_weight, blocks=blocks, features=features)
+        with _LOCK:
+            self.__dict__ = fresh.__dict__
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The scores that the next round would see, as `score` gives them: the name by which pipelines call it."""
+        return self.score(X)
+
+    def _fresh(self: Self) -> Self:
+        """A copy of the parameters, which has learned nothing."""
+        twin = type(self).__new__(type(self))
+        learned = ("_learner", "_current", "_drawn_seed")
+        twin.__dict__.update({n: v for n, v in self.__dict__.items() if not n.endswith("_") and n not in learned})
+        return twin
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learner is not None
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect; only called by it, so it is installed."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=InputTags(sparse=True))
 
     def score(
         self,
@@ -361,7 +409,7 @@ class Policy(Parameters):
         round_ = self.t_ if t is None else _values.whole(t, "t")
         own = self if self.name is None else None
         with self._reading(X, features=features, ids=ids) as (arms, learner):
-            scores = learner.scores(self.seed_, round_, arms.x, arms.ids, own)
+            scores = arms.scores(learner, self.seed_, round_, own)
         return scores[:, 0] if self.blocks == 1 else scores
 
     def merge(self: Self, other: Policy) -> Self:
@@ -422,6 +470,12 @@ class Policy(Parameters):
         """The number of features, d."""
         return self._ready().dim
 
+    def _repr_html_(self) -> str:
+        rows = list(self.get_params(deep=False).items())
+        if self._learner is not None:
+            rows += [("features", self._learner.dim), ("rewards learned", self.count_), ("next round", self.t_)]
+        return _html.table(type(self).__name__, ["", ""], rows, len(rows))
+
     # Files, copies, parameters.
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -430,7 +484,7 @@ class Policy(Parameters):
         The file replaces an older one atomically, so a crash leaves the old file or the new one. It does not hold the
         names of features: after loading, set `feature_names_in_`, or the first table that is given sets them.
         """
-        text = self._ready().to_json(self.seed_, self.t_)
+        text = self._text()
         partial = f"{os.fspath(path)}.{os.getpid()}.partial"
         try:
             with open(partial, "w", encoding="utf-8") as file:
@@ -442,6 +496,10 @@ class Policy(Parameters):
             if os.path.exists(partial):
                 os.remove(partial)
             raise
+
+    def _text(self) -> str:
+        """What `save` writes."""
+        return self._ready().to_json(self.seed_, self.t_)
 
     def restore(self: Self, path: str | os.PathLike[str]) -> Self:
         """Takes over what a file has learned, with this policy's own parameters; for policies of your own, which

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _armwise
+from . import _armwise, _html
 from ._arms import Arms, attached
 from ._tables import keys
 from ._values import MOST_SEED, numbers, whole
@@ -36,6 +36,10 @@ class Selection:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def _repr_html_(self) -> str:
+        title = f"Selection(arms={len(self)}, objective={self.objective:.6g}, status={self.status!r})"
+        return _html.columns(title, {"row": self.rows, "block": self.blocks})
 
 
 def solve(

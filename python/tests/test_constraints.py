@@ -113,7 +113,7 @@ def test_infeasible_says_why() -> None:
     with pytest.raises(aw.InfeasibleError, match="only 2 are eligible") as caught:
         aw.solve([1.0, 2.0], k=3)
     assert isinstance(caught.value, ValueError)
-    assert json.loads(caught.value.reason) == {"reason": "too-few-arms", "needed": 3, "eligible": 2}
+    assert caught.value.reason == {"reason": "too-few-arms", "needed": 3, "eligible": 2}
 
 
 def test_forbidden_arms_are_never_chosen() -> None:

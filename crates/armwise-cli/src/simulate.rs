@@ -36,6 +36,7 @@ const STUDY: &str = r#"The study; [problem] and [run] are shown with their defau
   trials = 100
   seed = 1
   ties = "by-id"            # or "random"
+  gamma = 1.0               # with every round, what was learned before counts gamma times as much
   threads = 2               # all processors if left out; the numbers do not depend on it
   delay = 0                 # rewards arrive that many rounds late
   batch = 1                 # the model is updated every so many rounds

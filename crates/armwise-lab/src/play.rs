@@ -3,7 +3,7 @@
 //! Many settings play in parallel, round by round, so that a round is made once for all of them. They share nothing
 //! else, and each gets the numbers it would get alone.
 
-use armwise::{Algorithm, Arms, Decision, Learner, Reward, Ties};
+use armwise::{Algorithm, Arms, Decision, Learner, Model, Reward, Ties};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -11,20 +11,22 @@ use crate::{
     world::{Scene, Trial, World},
 };
 
-/// An algorithm with its parameters and its tie rule.
+/// An algorithm with its parameters, its tie rule and how it forgets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Setting {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// Who wins among equal scores.
     pub ties: Ties,
+    /// With every round, what was learned before counts gamma times as much.
+    pub gamma: f64,
 }
 
 impl Setting {
-    /// An algorithm with ties by id.
+    /// An algorithm with ties by id that forgets nothing.
     #[must_use]
     pub fn by_id(algorithm: Algorithm) -> Self {
-        Self { algorithm, ties: Ties::ById }
+        Self { algorithm, ties: Ties::ById, gamma: 1.0 }
     }
 }
 
@@ -112,7 +114,8 @@ pub fn play(
 ) -> Result<Sample, Error> {
     let game = world.open(trial);
     let player = |setting: &Setting| {
-        let learner = Learner::new(setting.algorithm, world.dim(), world.blocks())?.with_ties(setting.ties);
+        let model = Model::new(world.dim(), world.blocks())?.with_gamma(setting.gamma)?;
+        let learner = Learner::with_model(setting.algorithm, model)?.with_ties(setting.ties);
         let played = Played { reward: Vec::new(), regret: Vec::new(), clusters: Vec::new() };
         Ok(Player { learner, waiting: Vec::new(), played })
     };
@@ -259,6 +262,30 @@ mod tests {
             let decision = learner.choose(trial.round(3), &arms, world.oracle()).unwrap();
             let expected: f64 = decision.arms.iter().map(|arm| (scene.pay)(arm.id as usize, 0).1).sum();
             assert!((expected - scene.best).abs() < 1e-9);
+        }
+    }
+
+    /// A learner that is told to forget before each round is discounted least squares by another way.
+    #[test]
+    fn a_setting_that_forgets_plays_like_a_learner_that_is_made_to_forget() {
+        let (world, trial, gamma) = (world(), Trial { seed: 4, number: 0 }, 0.5);
+        let setting = settings()[1];
+        let forgets = Setting { gamma, ..setting };
+        let played = play(&world, trial, &[forgets, setting], Feedback::AT_ONCE, Detail::Rounds).unwrap().played;
+        assert_ne!(played[0].reward, played[1].reward);
+        let game = world.open(trial);
+        let mut learner = Learner::new(setting.algorithm, 5, 1).unwrap();
+        for t in 1..=12 {
+            let scene = game.scene(t).unwrap();
+            if t > 2 {
+                learner.forget(gamma).unwrap();
+            }
+            let arms = Arms::new(&*scene.features, 5).unwrap();
+            let decision = learner.choose(trial.round(t), &arms, world.oracle()).unwrap();
+            let rewards = decision.rewards(|arm| (scene.pay)(arm.id as usize, 0).0);
+            let sum: f64 = rewards.iter().map(|reward| reward.reward).sum();
+            assert!((sum - played[0].reward[t as usize - 1]).abs() < 1e-9, "round {t}");
+            learner.learn(&decision, &rewards).unwrap();
         }
     }
 

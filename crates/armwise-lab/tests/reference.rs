@@ -22,7 +22,7 @@ fn settings() -> [Setting; 6] {
     [
         Setting::by_id(Algorithm::Greedy(Greedy { lambda })),
         Setting::by_id(c2ucb),
-        Setting { algorithm: c2ucb, ties: Ties::Random },
+        Setting { ties: Ties::Random, ..Setting::by_id(c2ucb) },
         Setting::by_id(Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: 0.1.into(), c: 1.0 })),
         Setting::by_id(Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: 0.1.into() })),
         Setting::by_id(Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: 0.1.into() })),

@@ -7,8 +7,10 @@ use armwise::{Decision, Error};
 use pyo3::{
     create_exception,
     exceptions::{PyFileNotFoundError, PyKeyError, PyOSError, PyRuntimeError, PyTimeoutError, PyValueError},
+    intern,
     prelude::*,
 };
+use serde::Serialize;
 
 create_exception!(armwise, InfeasibleError, PyValueError, "No super arm satisfies the constraint.");
 
@@ -18,8 +20,10 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Infeasible(reason) => {
             let exception = InfeasibleError::new_err(text);
-            let reason = serde_json::to_string(reason).unwrap_or_default();
-            attach(py, exception, &[("reason", reason)])
+            match plain(py, reason) {
+                Ok(reason) => attach(py, exception, &[("reason", reason)]),
+                Err(error) => error,
+            }
         }
         Error::FeatureNotFinite { row, column, .. } | Error::FeatureTooLarge { row, column, .. } => {
             attach(py, PyValueError::new_err(text), &[("row", *row), ("column", *column)])
@@ -71,6 +75,12 @@ pub(crate) fn raise_of(py: Python<'_>, error: &Error, decision: &Decision) -> Py
     let Some(name) = arm.and_then(|arm| arm.name.as_ref()) else { return exception };
     let text = error.to_string().replacen(&format!("arm {id} "), &format!("arm {name:?} "), 1);
     PyErr::from_type(exception.get_type(py), text)
+}
+
+/// What serialises, as dictionaries, lists, texts and numbers of Python.
+pub(crate) fn plain<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    py.import(intern!(py, "json"))?.call_method1(intern!(py, "loads"), (text,))
 }
 
 fn attach<'py, V>(py: Python<'py>, exception: PyErr, facts: &[(&str, V)]) -> PyErr

@@ -2,6 +2,8 @@
 //!
 //! [`Given`] holds the Python objects and [`Lent`] the plain slices, which can be used without the interpreter's lock.
 
+use std::{borrow::Cow, ops::Range};
+
 use armwise::{Arms, Column, Error, Features, Keys, id_of};
 use numpy::{PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::{Borrowed, exceptions::PyTypeError, intern, prelude::*, types::PyString};
@@ -107,7 +109,7 @@ pub(crate) struct Lent<'a> {
     features: Features<'a>,
     dim: usize,
     ids: LentIds<'a>,
-    eligible: Option<&'a [bool]>,
+    pub(crate) eligible: Option<&'a [bool]>,
     columns: Vec<Column<'a>>,
 }
 
@@ -126,6 +128,30 @@ impl<'a> LentIds<'a> {
             Some(Ids::Ids(ids)) => Self::Ids(ids.as_slice().map_err(apart)?),
             Some(Ids::Names(names)) => Self::Names(&names.get().names),
         })
+    }
+
+    /// The number that identifies a row.
+    pub(crate) fn number(&self, row: usize) -> u64 {
+        match self {
+            Self::Rows => row as u64,
+            Self::Ids(ids) => ids[row],
+            Self::Names(names) => names.ids()[row],
+        }
+    }
+
+    /// The numbers that identify these rows.
+    pub(crate) fn numbers(&self, rows: Range<usize>) -> Cow<'_, [u64]> {
+        match self {
+            Self::Rows => rows.map(|row| row as u64).collect(),
+            Self::Ids(ids) => Cow::Borrowed(&ids[rows]),
+            Self::Names(names) => Cow::Borrowed(&names.ids()[rows]),
+        }
+    }
+
+    /// The names of these rows, if rows have names.
+    pub(crate) fn names(&self, rows: &[usize]) -> Result<Option<armwise::Names>, Error> {
+        let Self::Names(names) = self else { return Ok(None) };
+        armwise::Names::new(rows.iter().map(|&row| names.get(row).to_owned()).collect::<Vec<_>>()).map(Some)
     }
 
     /// The library's view; here ids are checked for duplicates.

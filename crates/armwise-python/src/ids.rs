@@ -108,12 +108,9 @@ impl<'a> Ids<'a> {
 
 /// The text of a UUID, as in 12345678-1234-5678-1234-567812345678.
 fn uuid(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in bytes.iter().enumerate() {
-        if [4, 6, 8, 10].contains(&place) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
+    let pair = |(place, byte): (usize, &u8)| {
+        let dash = if [4, 6, 8, 10].contains(&place) { "-" } else { "" };
+        format!("{dash}{byte:02x}")
+    };
+    bytes.iter().enumerate().map(pair).collect()
 }

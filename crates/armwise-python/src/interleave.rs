@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use armwise::{Features, tasks::share_parts};
+use armwise::{Features, Panels, tasks::share_parts};
 use arrow_array::{
     Array, ArrayRef,
     cast::AsArray,
@@ -28,6 +28,37 @@ pub(crate) enum Column<'a> {
     Arrow(&'a [ArrayRef]),
     F64(ArrayView1<'a, f64>),
     F32(ArrayView1<'a, f32>),
+}
+
+/// Numbers that lie side by side.
+enum Plain<'a> {
+    F64(&'a [f64]),
+    F32(&'a [f32]),
+}
+
+impl Column<'_> {
+    /// Rows of a part, if they lie side by side as floats.
+    fn plain(&self, part: usize, rows: Range<usize>) -> Option<Plain<'_>> {
+        match self {
+            Self::Arrow(parts) if parts[part].null_count() == 0 => {
+                let double = parts[part].as_primitive_opt::<Float64Type>();
+                let single = parts[part].as_primitive_opt::<Float32Type>();
+                let double = double.and_then(|values| values.values().get(rows.clone())).map(Plain::F64);
+                double.or_else(|| single.and_then(|values| values.values().get(rows)).map(Plain::F32))
+            }
+            Self::Arrow(_) => None,
+            Self::F64(values) => values.as_slice()?.get(rows).map(Plain::F64),
+            Self::F32(values) => values.as_slice()?.get(rows).map(Plain::F32),
+        }
+    }
+}
+
+/// Writes a column into its place in every panel.
+fn spread<V: Copy>(values: &[V], place: usize, width: usize, panels: &mut [&mut [f32]], of: impl Fn(V) -> f32) {
+    for (values, panel) in values.chunks(width).zip(panels) {
+        let out = &mut panel[place * width..][..values.len()];
+        out.iter_mut().zip(values).for_each(|(out, value)| *out = of(*value));
+    }
 }
 
 /// Columns of the same length.
@@ -70,6 +101,57 @@ impl<'a> Columns<'a> {
                 }
             },
         );
+    }
+
+    /// These rows, in their order.
+    pub(crate) fn gather<T: Number>(&self, rows: &[usize]) -> Vec<T> {
+        let dim = self.dim();
+        let mut all = vec![T::default(); rows.len() * dim];
+        let together = |a: &usize, b: &usize| a + 1 == *b;
+        let mut out = &mut all[..];
+        for run in rows.chunk_by(together) {
+            let (now, later) = out.split_at_mut(run.len() * dim);
+            if run.len() < TASK {
+                self.block(run[0], now)
+            } else {
+                self.fill(run[0], now)
+            }
+            out = later;
+        }
+        all
+    }
+
+    /// Rows as columns of single precision, for a screen.
+    pub(crate) fn panels(&self, rows: Range<usize>, panels: &mut Panels) {
+        let (dim, width) = (self.dim(), Panels::width());
+        let mut out: Vec<&mut [f32]> = panels.fill(rows.len(), dim).collect();
+        let mut room: Vec<f64> = Vec::new();
+        let part = self.starts.partition_point(|&start| start <= rows.start) - 1;
+        let is_inside = rows.end <= self.starts[part + 1];
+        let inside = rows.start - self.starts[part]..rows.end - self.starts[part];
+        for (place, column) in self.columns.iter().enumerate() {
+            match column.plain(part, inside.clone()).filter(|_| is_inside) {
+                Some(Plain::F64(values)) => spread(values, place, width, &mut out, |x| x as f32),
+                Some(Plain::F32(values)) => spread(values, place, width, &mut out, |x| x),
+                None => {
+                    room.resize(rows.len(), 0.0);
+                    self.column(column, rows.start, &mut room);
+                    spread(&room, place, width, &mut out, |x| x as f32);
+                }
+            }
+        }
+    }
+
+    /// Numbers of a column from row `first` on.
+    fn column(&self, column: &Column<'_>, mut first: usize, mut out: &mut [f64]) {
+        while !out.is_empty() {
+            let part = self.starts.partition_point(|&start| start <= first) - 1;
+            let rows = (self.starts[part + 1] - first).min(out.len());
+            let (now, later) = out.split_at_mut(rows);
+            let inside = first - self.starts[part];
+            f64::write(column, part, inside..inside + rows, now, 1);
+            (first, out) = (first + rows, later);
+        }
     }
 
     fn block<T: Number>(&self, mut first: usize, mut out: &mut [T]) {
@@ -159,7 +241,9 @@ fn floats(part: &ArrayRef, rows: Range<usize>, out: &mut [f64], step: usize) {
     match part.data_type() {
         DataType::Float64 => cells::<Float64Type, f64>(part, rows, out, step, NAN, |x| x),
         DataType::Float32 => cells::<Float32Type, f64>(part, rows, out, step, NAN, f64::from),
-        DataType::Float16 => cells::<Float16Type, f64>(part, rows, out, step, NAN, |x| x.to_f64()),
+        DataType::Float16 => {
+            cells::<Float16Type, f64>(part, rows, out, step, NAN, <Float16Type as ArrowPrimitiveType>::Native::to_f64)
+        }
         DataType::Int8 => cells::<Int8Type, f64>(part, rows, out, step, NAN, f64::from),
         DataType::Int16 => cells::<Int16Type, f64>(part, rows, out, step, NAN, f64::from),
         DataType::Int32 => cells::<Int32Type, f64>(part, rows, out, step, NAN, f64::from),

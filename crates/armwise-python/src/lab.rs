@@ -12,6 +12,7 @@ use armwise_lab::{
     Error,
     data::{Customers, Generated, Ratings, Variant},
     play::{Detail, Feedback, Sample, Setting},
+    results::Interval,
     session::{Job, Session, Silent, Store},
     stats::Units,
     world::{Clustered, Game, Order, Promotions, Purpose, Reading, Scene, Trial, World},
@@ -27,6 +28,10 @@ use crate::{errors::raise_lab, interrupt::interruptible, oracle::ties_of, policy
 
 /// Rewards, and their expectations.
 type Paid<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// A standard error, and a value with the ends of its interval twice.
+type Paired = (Option<f64>, Ends, Ends);
+type Ends = (f64, Option<f64>, Option<f64>);
 
 /// A problem of the paper.
 #[pyclass(frozen)]
@@ -137,26 +142,27 @@ impl Problem {
         self.kind.splits()
     }
 
-    /// Plays trials with each (algorithm as JSON, tie rule): arrays of settings x trials x rounds.
+    /// Plays trials with each (algorithm as JSON, tie rule, gamma): arrays of settings x trials x rounds.
     fn run<'py>(
         &self,
         py: Python<'py>,
-        policies: Vec<(String, String)>,
+        policies: Vec<(String, String, f64)>,
         trials: usize,
         seed: u64,
         delay: u64,
         batch: u64,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let setting = |(policy, ties): &(String, String)| -> PyResult<Setting> {
-            Ok(Setting { algorithm: AnyPolicy::from_json(policy)?.algorithm()?, ties: ties_of(ties)? })
+        let setting = |(policy, ties, gamma): &(String, String, f64)| -> PyResult<Setting> {
+            let algorithm = AnyPolicy::from_json(policy)?.algorithm()?;
+            Ok(Setting { algorithm, ties: ties_of(ties)?, gamma: *gamma })
         };
         let settings = policies.iter().map(setting).collect::<PyResult<Vec<_>>>()?;
         if trials == 0 || batch == 0 || settings.is_empty() {
             return Err(PyValueError::new_err("there must be at least 1 policy, 1 trial and a batch of at least 1"));
         }
         let count = settings.len();
-        let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let threads = threads.unwrap_or_else(armwise::tasks::threads);
         let samples = interruptible(py, |stop| {
             self.kind.with(|world| {
                 let world = Stoppable { world, stop };
@@ -300,4 +306,15 @@ fn interrupted() -> Error {
 pub(crate) fn mean(values: Vec<f64>, groups: usize) -> (f64, Option<f64>) {
     let mean = Units::new(&values, groups).mean();
     (mean.mean, mean.se)
+}
+
+/// What pairs of trials say: the mean difference a - b with its standard error, and 95% intervals (value, low, high) of
+/// the difference and of the ratio of the means. A single pair has no standard error and no intervals.
+#[pyfunction]
+pub(crate) fn paired(a: Vec<f64>, b: Vec<f64>, groups: usize) -> Paired {
+    let (a, b) = (Units::new(&a, groups), Units::new(&b, groups));
+    let (difference, ratio) = (a.less(&b), a.ratio(&b));
+    let se = difference.mean().se;
+    let ends = |of: Interval| (of.value, se.map(|_| of.low), se.map(|_| of.high));
+    (se, ends(difference.interval()), ends(ratio))
 }

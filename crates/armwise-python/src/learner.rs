@@ -4,9 +4,12 @@
 //! once, and a Python callable may call back into the learner. Learning copies the learner only while a choice is
 //! running; that choice continues with the old state.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use armwise::{Decision as Chosen, Error, Features, Learner as Core, Model, Observation, Reward, Round};
@@ -14,14 +17,16 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
+    catalogue::{Catalogue, Offer},
     decision::Decision,
     errors::{raise, raise_of},
-    gate::detach,
-    given::{Given, Ids, LentIds, X},
+    gate::{detach, enter},
+    given::{Given, Ids, LentIds, Matrix, X},
     interrupt::interruptible,
     oracle::{AnyOracle, name_of, ties_of},
     own,
     policy::AnyPolicy,
+    sparse::{self, Csr},
 };
 
 /// How many multiplications are done between two looks at whether Ctrl-C was pressed.
@@ -157,7 +162,7 @@ impl Learner {
         let given = Given { x: x.matrix()?, ids, eligible, columns };
         let lent = given.lend()?;
         if let Some(policy) = own {
-            return own::choose(py, &core, round, &lent, &oracle, policy);
+            return own::choose(py, &core, round, || lent.arms(), &oracle, policy);
         }
         let (inner, rows) = oracle.with(py, |oracle| {
             let decision = core.choose(round, &lent.arms()?, oracle)?;
@@ -180,12 +185,86 @@ impl Learner {
         let lent = given.lend()?;
         let (round, core) = (Round::new(seed, t), self.now());
         let scores = match own {
-            Some(policy) => own::scores(py, &core, round, &lent, policy)?,
+            Some(policy) => own::scores(py, &core, round, || lent.arms(), policy)?,
             None => detach(py, || core.scores(round, &lent.arms()?)).map_err(|error| raise(py, &error))?,
         };
-        let blocks = core.model().blocks().len();
-        let rows = scores.len() / blocks;
-        PyArray1::from_vec(py, scores).reshape([rows, blocks])
+        by_block(py, &core, scores)
+    }
+
+    /// As `choose`, from the arms of a catalogue.
+    fn choose_from<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        t: u64,
+        catalogue: &Bound<'py, Catalogue>,
+        eligible: Option<PyReadonlyArrayDyn<'py, bool>>,
+        columns: Vec<(String, PyReadonlyArrayDyn<'py, f64>)>,
+        constraint: &Bound<'py, PyAny>,
+        own: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Decision> {
+        let catalogue = catalogue.get();
+        let offer = Offer::new(eligible.as_ref(), &columns)?;
+        let (round, core) = (Round::new(seed, t), self.now());
+        let oracle = AnyOracle::new(constraint)?;
+        if let Some(policy) = own {
+            return own::choose(py, &core, round, || offer.of(&catalogue.inner), &oracle, policy);
+        }
+        let inner = oracle
+            .with(py, |oracle| core.choose_from(&catalogue.inner, round, &offer.of(&catalogue.inner)?, oracle))?;
+        let rows = catalogue.rows(&inner);
+        Ok(Decision::new(inner, rows))
+    }
+
+    /// As `scores`, of the arms of a catalogue.
+    fn scores_from<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        t: u64,
+        catalogue: &Bound<'py, Catalogue>,
+        own: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (round, core, catalogue) = (Round::new(seed, t), self.now(), &catalogue.get().inner);
+        let scores = match own {
+            Some(policy) => own::scores(py, &core, round, || Ok(catalogue.arms()), policy)?,
+            None => detach(py, || core.scores(round, &catalogue.arms())).map_err(|error| raise(py, &error))?,
+        };
+        by_block(py, &core, scores)
+    }
+
+    /// As `choose`, from sparse rows; `holder` has one placeholder per row in place of features.
+    fn choose_sparse<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        t: u64,
+        x: Csr<'py>,
+        holder: Matrix<'py>,
+        ids: Option<Ids<'py>>,
+        eligible: Option<PyReadonlyArrayDyn<'py, bool>>,
+        columns: Vec<(String, PyReadonlyArrayDyn<'py, f64>)>,
+        constraint: &Bound<'py, PyAny>,
+    ) -> PyResult<Decision> {
+        let (rows, given) = (x.lend()?, Given { x: holder, ids, eligible, columns });
+        let oracle = AnyOracle::new(constraint)?;
+        sparse::choose(py, &self.now(), Round::new(seed, t), &rows, &given.lend()?, &oracle)
+    }
+
+    /// As `scores`, of sparse rows.
+    fn scores_sparse<'py>(
+        &self,
+        py: Python<'py>,
+        seed: u64,
+        t: u64,
+        x: Csr<'py>,
+        holder: Matrix<'py>,
+        ids: Option<Ids<'py>>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (rows, given) = (x.lend()?, Given { x: holder, ids, eligible: None, columns: Vec::new() });
+        let (core, lent) = (self.now(), given.lend()?);
+        let scores = detach(py, || sparse::scores(&core, Round::new(seed, t), &rows, &lent));
+        by_block(py, &core, scores.map_err(|error| raise(py, &error))?)
     }
 
     fn learn(&self, decision: &Bound<'_, Decision>, rewards: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -212,68 +291,51 @@ impl Learner {
     ) -> PyResult<()> {
         let x = x.matrix()?;
         let (features, dim) = x.lend()?;
-        let rewards = rewards.as_slice()?;
-        let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
         let rows = match features {
             Features::F32(x) => x.len(),
             Features::F64(x) => x.len(),
         } / dim.max(1);
-        let counts = [Some(rewards.len()), blocks.as_ref().map(Vec::len), weights.map(<[f64]>::len)];
-        for (what, found) in ["rewards", "blocks", "sample_weight"].iter().zip(counts) {
-            if let Some(found) = found.filter(|&found| found != rows) {
-                return Err(PyValueError::new_err(format!("{what}: expected {rows}, found {found}")));
-            }
-        }
-        if let Some((row, weight)) =
-            weights.into_iter().flatten().enumerate().find(|(_, w)| !(w.is_finite() && **w >= 0.0))
-        {
-            let text = format!("sample_weight at row {row} is {weight}: must be a finite number of at least 0");
-            return Err(PyValueError::new_err(text));
-        }
-        let learn = |core: &mut Core<AnyPolicy>, from: usize, to: usize| {
-            let root = |row: usize| weights.map_or(1.0, |weights| weights[row].sqrt());
-            let mut values = match features {
-                Features::F32(x) => x[from * dim..to * dim].iter().map(|&x| f64::from(x)).collect(),
-                Features::F64(x) if weights.is_some() => x[from * dim..to * dim].to_vec(),
-                Features::F64(_) => Vec::new(),
-            };
-            if weights.is_some() {
-                let rows = values.chunks_exact_mut(dim).zip(from..);
-                rows.for_each(|(x, row)| x.iter_mut().for_each(|x| *x *= root(row)));
-            }
+        let seen = Seen::new(t, rows, &rewards, blocks, weights.as_ref())?;
+        let learn = |core: &mut Core<AnyPolicy>, rows: Range<usize>| {
+            let (first, numbers) = (rows.start, rows.start * dim..rows.end * dim);
             let x = match features {
-                Features::F64(x) if weights.is_none() => &x[from * dim..to * dim],
-                _ => &values,
+                Features::F32(x) => Features::F32(&x[numbers]),
+                Features::F64(x) => Features::F64(&x[numbers]),
             };
-            let see = |(x, row): (_, usize)| {
-                let block = blocks.as_ref().map_or(0, |blocks| blocks[row]);
-                Observation { t, block, x, reward: rewards[row] * root(row) }
-            };
-            let seen: Vec<Observation<'_>> = x.chunks_exact(dim.max(1)).zip(from..to).map(see).collect();
-            seen.iter().zip(from..).try_for_each(|(seen, row)| core.model().check(row, seen))?;
-            core.observe(&seen)
+            seen.learn(core, rows, x, dim).map_err(|error| sparse::counted_from(first, error))
         };
         // A slice takes some milliseconds, and its rows stay in the cache from the check to the sums.
         let slice = (SLICE / (dim * dim).max(1)).clamp(1, 1 << 12);
         if rows <= slice {
-            return self.change(py, |core| learn(core, 0, rows));
+            return self.change(py, |core| learn(core, 0..rows));
         }
-        // In slices, on a copy, which takes the learner's place at the end: Ctrl-C or a bad row leaves it as it was.
+        // In slices, on a copy, which takes the learner's place at the end: Ctrl-C or a bad row leaves it as it was, and a
+        // fork waits for no more than a slice.
         let all = AtomicBool::new(false);
         let learned = interruptible(py, |stop| {
-            let mut held = self.lock();
-            let mut copy = Core::clone(&held);
-            let mut from = 0;
-            while from < rows && !stop.load(Ordering::Relaxed) {
-                let to = rows.min(from + slice);
-                learn(&mut copy, from, to)?;
-                from = to;
+            loop {
+                let before = enter(|| self.now());
+                let mut copy = Core::clone(&before);
+                for from in (0..rows).step_by(slice) {
+                    if stop.load(Ordering::Relaxed) {
+                        return Ok(());
+                    }
+                    enter(|| learn(&mut copy, from..rows.min(from + slice)))?;
+                }
+                // If another thread has learned something meanwhile, that stays, and these rows come after it.
+                let is_in = enter(|| {
+                    let mut held = self.lock();
+                    let is_same = Arc::ptr_eq(&held, &before);
+                    if is_same {
+                        *held = Arc::new(copy);
+                    }
+                    is_same
+                });
+                if is_in {
+                    all.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
             }
-            if from == rows {
-                *held = Arc::new(copy);
-                all.store(true, Ordering::Relaxed);
-            }
-            Ok(())
         });
         if let Err(signal) = &learned
             && all.load(Ordering::Relaxed)
@@ -281,6 +343,27 @@ impl Learner {
             signal.value(py).call_method1("add_note", ("all rows had been learned by then",))?;
         }
         learned?.map_err(|error: Error| raise(py, &error))
+    }
+
+    /// As `observe`, of sparse rows.
+    fn observe_sparse<'py>(
+        &self,
+        py: Python<'py>,
+        t: u64,
+        x: Csr<'py>,
+        rewards: PyReadonlyArray1<'py, f64>,
+        blocks: Option<Vec<u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+    ) -> PyResult<()> {
+        let rows = x.lend()?;
+        let seen = Seen::new(t, rows.len(), &rewards, blocks, weights.as_ref())?;
+        self.change(py, |core| {
+            // Parts are learned one after the other, so all of it is learned by a copy first: an error changes nothing.
+            let mut learned = core.clone();
+            rows.parts(|part, x| seen.learn(&mut learned, part, x, rows.dim()))?;
+            *core = learned;
+            Ok(())
+        })
     }
 
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
@@ -337,4 +420,68 @@ impl Learner {
         });
         PyArray1::from_vec(py, made.map_err(|error| raise(py, &error))?).reshape([blocks, dim])
     }
+}
+
+/// What came with rows that are learned without a decision.
+struct Seen<'a> {
+    t: u64,
+    rewards: &'a [f64],
+    blocks: Option<Vec<u32>>,
+    weights: Option<&'a [f64]>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(
+        t: u64,
+        rows: usize,
+        rewards: &'a PyReadonlyArray1<'_, f64>,
+        blocks: Option<Vec<u32>>,
+        weights: Option<&'a PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Self> {
+        let rewards = rewards.as_slice()?;
+        let weights = weights.map(|weights| weights.as_slice()).transpose()?;
+        let counts = [Some(rewards.len()), blocks.as_ref().map(Vec::len), weights.map(<[f64]>::len)];
+        for (what, found) in ["rewards", "blocks", "sample_weight"].iter().zip(counts) {
+            if let Some(found) = found.filter(|&found| found != rows) {
+                return Err(PyValueError::new_err(format!("{what}: expected {rows}, found {found}")));
+            }
+        }
+        if let Some((row, weight)) =
+            weights.into_iter().flatten().enumerate().find(|(_, w)| !(w.is_finite() && **w >= 0.0))
+        {
+            let text = format!("sample_weight at row {row} is {weight}: must be a finite number of at least 0");
+            return Err(PyValueError::new_err(text));
+        }
+        Ok(Self { t, rewards, blocks, weights })
+    }
+
+    /// Learns these rows, whose features are given. A row in an error is counted from the first of them.
+    fn learn(&self, core: &mut Core<AnyPolicy>, rows: Range<usize>, x: Features<'_>, dim: usize) -> Result<(), Error> {
+        let root = |row: usize| self.weights.map_or(1.0, |weights| weights[row].sqrt());
+        let mut values = match x {
+            Features::F32(x) => x.iter().map(|&x| f64::from(x)).collect(),
+            Features::F64(x) if self.weights.is_some() => x.to_vec(),
+            Features::F64(_) => Vec::new(),
+        };
+        if self.weights.is_some() {
+            let weighed = values.chunks_exact_mut(dim).zip(rows.clone());
+            weighed.for_each(|(x, row)| x.iter_mut().for_each(|x| *x *= root(row)));
+        }
+        let x = match x {
+            Features::F64(x) if self.weights.is_none() => x,
+            _ => &values,
+        };
+        let see = |(x, row): (_, usize)| {
+            let block = self.blocks.as_ref().map_or(0, |blocks| blocks[row]);
+            Observation { t: self.t, block, x, reward: self.rewards[row] * root(row) }
+        };
+        core.observe(&x.chunks_exact(dim.max(1)).zip(rows).map(see).collect::<Vec<_>>())
+    }
+}
+
+/// Scores as a matrix, with a column for each block.
+fn by_block<'py>(py: Python<'py>, core: &Core<AnyPolicy>, scores: Vec<f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let blocks = core.model().blocks().len();
+    let rows = scores.len() / blocks;
+    PyArray1::from_vec(py, scores).reshape([rows, blocks])
 }

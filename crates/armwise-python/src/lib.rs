@@ -5,6 +5,9 @@
 //! first, and this crate never holds a lock while Python code runs.
 
 mod bridge;
+mod campaign;
+mod catalogue;
+mod command;
 mod decision;
 mod errors;
 mod gate;
@@ -18,7 +21,9 @@ mod oracle;
 mod own;
 mod policy;
 mod rows;
+mod sparse;
 mod table;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -28,6 +33,9 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("ALGORITHMS", armwise::Algorithm::NAMES.to_vec())?;
     module.add("InfeasibleError", module.py().get_type::<errors::InfeasibleError>())?;
+    module.add_class::<campaign::Campaign>()?;
+    module.add_class::<campaign::Sheet>()?;
+    module.add_class::<catalogue::Catalogue>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<given::Names>()?;
     module.add_class::<lab::Problem>()?;
@@ -37,9 +45,13 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(gate::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(gate::before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(command::command, module)?)?;
     module.add_function(wrap_pyfunction!(oracle::solve, module)?)?;
     module.add_function(wrap_pyfunction!(policy::check_algorithm, module)?)?;
     module.add_function(wrap_pyfunction!(table::export, module)?)?;
     module.add_function(wrap_pyfunction!(lab::mean, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::paired, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(threads::threads, module)?)?;
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::{
     decision::Decision,
     errors::raise,
     gate::{attach, detach},
-    given::{Lent, floats},
+    given::floats,
     oracle::AnyOracle,
     policy::AnyPolicy,
 };
@@ -235,18 +235,18 @@ impl Oracle for Rescoring<'_> {
 }
 
 /// Chooses as a policy written in Python says.
-pub(crate) fn choose(
+pub(crate) fn choose<'a>(
     py: Python<'_>,
     core: &Learner<AnyPolicy>,
     round: Round,
-    lent: &Lent<'_>,
+    arms: impl FnOnce() -> Result<Arms<'a>, Error> + Send,
     oracle: &AnyOracle,
     policy: Bound<'_, PyAny>,
 ) -> PyResult<Decision> {
     let ready = Ready::new(py, core, round, policy)?;
     let mut raised = None;
     let found = oracle.with(py, |oracle| {
-        let arms = lent.arms()?;
+        let arms = arms()?;
         let rescoring = Rescoring { ready: &ready, arms, oracle, chosen: Mutex::new(Ok(Vec::new())) };
         let decision = ready.products.choose(round, &arms, &rescoring);
         let chosen = rescoring.chosen.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -268,16 +268,16 @@ pub(crate) fn choose(
 }
 
 /// The scores as a policy written in Python makes them.
-pub(crate) fn scores(
+pub(crate) fn scores<'a>(
     py: Python<'_>,
     core: &Learner<AnyPolicy>,
     round: Round,
-    lent: &Lent<'_>,
+    arms: impl FnOnce() -> Result<Arms<'a>, Error> + Send,
     policy: Bound<'_, PyAny>,
 ) -> PyResult<Vec<f64>> {
     let ready = Ready::new(py, core, round, policy)?;
     let made = detach(py, || -> Result<Vec<f64>, Stopped> {
-        let arms = lent.arms()?;
+        let arms = arms()?;
         let products = ready.products.scores(round, &arms)?;
         ready.rescore(&products, &arms)
     });

@@ -1,10 +1,12 @@
 //! Features that are still columns of a table.
 //!
-//! The best few of many rows are chosen part by part, from a buffer that stays in the cache, so that nothing of the size of
-//! the table is made; the decision is that of the whole, to the bit. Everything else gets the whole matrix, and so does a
-//! choice that fails, for the error to speak of the rows as they are.
+//! The best few of many rows are chosen part by part: most rows are dismissed as columns, before they are made, so that
+//! nothing of the size of the table is made. The decision is that of the whole, to the bit. Everything else gets the whole
+//! matrix, and so does a choice that fails, for the error to speak of the rows as they are.
 
-use armwise::{Arms, Decision, Error, Keys, Learner, Oracle, Round};
+use std::ops::Range;
+
+use armwise::{Arms, Decision, Error, Keys, Learner, Oracle, Panels, Round, tasks::map};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
@@ -20,8 +22,10 @@ use crate::{
 
 /// From this many rows on, choosing part by part is worth it.
 const MANY: usize = 1 << 15;
-/// Rows of a part.
+/// Rows of the first part.
 const PART: usize = 1 << 14;
+/// Rows that one task screens.
+const TASK: usize = 1 << 12;
 
 /// A numpy vector of numbers.
 #[derive(FromPyObject)]
@@ -36,6 +40,15 @@ enum Reading<'py> {
     F32(PyReadonlyArray1<'py, f32>),
 }
 
+impl Reading<'_> {
+    fn column(&self) -> Column<'_> {
+        match self {
+            Self::F64(values) => Column::F64(values.as_array()),
+            Self::F32(values) => Column::F32(values.as_array()),
+        }
+    }
+}
+
 enum Source {
     Arrow(Vec<Vec<ArrayRef>>),
     Numpy(Vec<Vector>),
@@ -45,7 +58,7 @@ enum Source {
 #[pyclass(frozen)]
 pub(crate) struct Rows {
     source: Source,
-    rows: usize,
+    len: usize,
     /// Whether all numbers are of single precision.
     single: bool,
 }
@@ -66,7 +79,7 @@ impl Rows {
             return Err(PyValueError::new_err(text));
         }
         let single = columns.iter().all(|vector| matches!(vector, Vector::F32(_)));
-        Ok(Self { source: Source::Numpy(columns), rows, single })
+        Ok(Self { source: Source::Numpy(columns), len: rows, single })
     }
 
     /// The numbers of rows and of features.
@@ -76,7 +89,7 @@ impl Rows {
             Source::Arrow(columns) => columns.len(),
             Source::Numpy(columns) => columns.len(),
         };
-        (self.rows, dim)
+        (self.len, dim)
     }
 
     /// All rows, row-major.
@@ -99,16 +112,16 @@ impl Rows {
     /// From Arrow columns of numbers, all in the same parts.
     pub(crate) fn of_arrow(columns: Vec<Vec<ArrayRef>>) -> PyResult<Self> {
         let first = columns.first().ok_or_else(no_columns)?;
-        let rows = first.iter().map(|part| part.len()).sum();
+        let len = first.iter().map(Array::len).sum();
         let single = columns.iter().flatten().all(|part| *part.data_type() == DataType::Float32);
-        Ok(Self { source: Source::Arrow(columns), rows, single })
+        Ok(Self { source: Source::Arrow(columns), len, single })
     }
 
     /// Calls `work` with the columns as they are used without the interpreter's lock.
     fn with<R>(&self, py: Python<'_>, work: impl FnOnce(&Columns<'_>) -> R) -> PyResult<R> {
         match &self.source {
             Source::Arrow(columns) => {
-                let lengths = columns.first().into_iter().flatten().map(|part| part.len());
+                let lengths = columns.first().into_iter().flatten().map(Array::len);
                 Ok(work(&Columns::new(columns.iter().map(|parts| Column::Arrow(parts)).collect(), lengths)))
             }
             Source::Numpy(columns) => {
@@ -119,11 +132,7 @@ impl Rows {
                     })
                 };
                 let reading = columns.iter().map(read).collect::<PyResult<Vec<_>>>()?;
-                let view = |reading| match reading {
-                    &Reading::F64(ref values) => Column::F64(values.as_array()),
-                    &Reading::F32(ref values) => Column::F32(values.as_array()),
-                };
-                Ok(work(&Columns::new(reading.iter().map(view).collect(), [self.rows].into_iter())))
+                Ok(work(&Columns::new(reading.iter().map(Reading::column).collect(), [self.len].into_iter())))
             }
         }
     }
@@ -138,18 +147,17 @@ impl Rows {
         eligible: Option<&[bool]>,
         oracle: &AnyOracle,
     ) -> PyResult<Option<Decision>> {
-        let odd = eligible.is_some_and(|flags| flags.is_empty() || !flags.len().is_multiple_of(self.rows));
-        if self.rows < MANY || odd || !oracle.needs_few(self.rows) {
+        let odd = eligible.is_some_and(|flags| flags.is_empty() || !flags.len().is_multiple_of(self.len));
+        if self.len < MANY || odd || !oracle.needs_few(self.len) {
             return Ok(None);
         }
         let single = self.single;
         self.with(py, |columns| {
             let chosen = oracle.with(py, |oracle| {
-                let keys = ids.keys(Keys::numbers(columns.rows())?)?;
                 if single {
-                    by_parts::<f32>(core, round, columns, keys, eligible, oracle)
+                    by_parts::<f32>(core, round, columns, ids, eligible, oracle)
                 } else {
-                    by_parts::<f64>(core, round, columns, keys, eligible, oracle)
+                    by_parts::<f64>(core, round, columns, ids, eligible, oracle)
                 }
             });
             chosen.ok()
@@ -161,27 +169,66 @@ fn no_columns() -> PyErr {
     PyValueError::new_err("no columns are left for features; name them with features=[...]")
 }
 
+/// The first part is given whole; it sets floors, and of the following, ever larger sections only the rows that a screen
+/// marks are made.
 fn by_parts<T: Number>(
     core: &Learner<AnyPolicy>,
     round: Round,
     columns: &Columns<'_>,
-    keys: Keys<'_>,
+    ids: &LentIds<'_>,
     eligible: Option<&[bool]>,
     oracle: &dyn Oracle,
 ) -> Result<Decision, Error> {
-    let (rows, dim) = (columns.rows(), columns.dim());
-    let per_row = eligible.map_or(0, |flags| flags.len() / rows);
+    let rows = columns.rows();
+    ids.keys(Keys::numbers(rows)?)?; // here ids are checked for duplicates
+    let blocks = core.model().blocks().len();
     let mut choosing = core.choosing(round, oracle)?;
-    let mut room = vec![T::default(); PART.min(rows) * dim];
-    for first in (0..rows).step_by(PART) {
-        let last = rows.min(first + PART);
-        let values = &mut room[..(last - first) * dim];
-        columns.fill(first, values);
-        let mut part = Arms::new(T::features(values), dim)?.with_keys(keys.slice(first..last))?;
-        if let Some(flags) = eligible {
-            part = part.with_eligible(&flags[first * per_row..last * per_row])?;
+    let (mut first, mut section) = (0, PART);
+    while first < rows {
+        let last = rows.min(first + section);
+        let marked: Vec<usize> = match choosing.screen() {
+            None => (first..last).collect(),
+            Some(screen) => {
+                let task = |(panels, marked): &mut (Panels, Vec<bool>), number: usize| {
+                    let first = first + number * TASK;
+                    let last = last.min(first + TASK);
+                    columns.panels(first..last, panels);
+                    marked.clear();
+                    marked.resize(last - first, false);
+                    let flags = eligible.map_or(Vec::new(), |flags| pairs(flags, first..last, rows, blocks));
+                    screen.mark(panels, &ids.numbers(first..last), &flags, marked);
+                    (first..last).zip(&*marked).filter(|(_, marked)| **marked).map(|(row, _)| row).collect::<Vec<_>>()
+                };
+                map((last - first).div_ceil(TASK), Default::default, task).concat()
+            }
+        };
+        choosing.skip(last - first - marked.len());
+        for rows_of_part in marked.chunks(PART) {
+            let values: Vec<T> = columns.gather(rows_of_part);
+            let numbers: Vec<u64> = rows_of_part.iter().map(|&row| ids.number(row)).collect();
+            let names = ids.names(rows_of_part)?;
+            let part = Arms::new(T::features(&values), columns.dim())?;
+            let part = match &names {
+                Some(names) => part.with_names(names)?,
+                None => part.with_ids(&numbers)?,
+            };
+            let per_row = eligible.map_or(0, |flags| flags.len() / rows);
+            let flags = |flags: &[bool]| -> Vec<bool> {
+                rows_of_part.iter().flat_map(|row| &flags[row * per_row..(row + 1) * per_row]).copied().collect()
+            };
+            match eligible.map(flags) {
+                Some(flags) => choosing.add(&part.with_eligible(&flags)?)?,
+                None => choosing.add(&part)?,
+            }
         }
-        choosing.add(&part)?;
+        (first, section) = (last, 4 * section);
     }
     choosing.finish()
+}
+
+/// A flag for each of these rows and each block, from flags for all rows, or for all rows and blocks.
+fn pairs(flags: &[bool], part: Range<usize>, rows: usize, blocks: usize) -> Vec<bool> {
+    let per_row = flags.len() / rows;
+    let flags = &flags[part.start * per_row..part.end * per_row];
+    if per_row == blocks { flags.to_vec() } else { flags.iter().flat_map(|&flag| vec![flag; blocks]).collect() }
 }

@@ -7,9 +7,12 @@
 //! Threads do not survive a fork, and a process that waits for those of its parent waits for ever. So a process that was
 //! forked after its parent used the pool works alone: on the caller's thread, with the same results.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed},
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 /// The process that first used the pool of all threads, and so started it; 0 before.
@@ -22,19 +25,34 @@ fn is_alone() -> bool {
     OWNER.compare_exchange(0, process, Relaxed, Relaxed).is_err_and(|owner| owner != process)
 }
 
+/// How many threads may work at once as the user said; `usize::MAX` for all that there are.
+static MOST: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Lets at most so many threads work at once on what begins from now on, the caller's among them. No result depends on
+/// it.
+pub fn set_most(threads: NonZeroUsize) {
+    MOST.store(threads.get(), Relaxed);
+}
+
 /// How many threads may work at once, the caller's among them.
 #[must_use]
 pub fn threads() -> usize {
+    let most = MOST.load(Relaxed);
+    if most == 1 {
+        return 1;
+    }
     // Asking rayon from outside of a pool would start the pool, hence the order.
-    if rayon::current_thread_index().is_none() && is_alone() { 1 } else { rayon::current_num_threads() }
+    let all = if rayon::current_thread_index().is_none() && is_alone() { 1 } else { rayon::current_num_threads() };
+    all.min(most)
 }
 
-/// Does work that uses rayon directly, in a forked process too: there it runs on one thread that is made for it.
+/// Does work that uses rayon directly: in a forked process, or where the user limits the threads, on threads that are
+/// made for it.
 pub fn with_rayon<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    if rayon::current_thread_index().is_some() || !is_alone() {
+    if rayon::current_thread_index().is_some() || (!is_alone() && MOST.load(Relaxed) == usize::MAX) {
         return work();
     }
-    match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
+    match rayon::ThreadPoolBuilder::new().num_threads(threads()).build() {
         Ok(pool) => pool.install(work),
         Err(_) => work(),
     }

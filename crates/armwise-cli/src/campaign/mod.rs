@@ -15,10 +15,7 @@ mod rejects;
 mod streams;
 mod text;
 
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::path::{Path, PathBuf};
 
 use armwise_campaign::{
     core::Key,
@@ -146,7 +143,7 @@ fn protected<'a>(campaign: &Path, inputs: impl IntoIterator<Item = &'a PathBuf>)
 }
 
 /// Runs a command and gives its exit code.
-pub(crate) fn run(command: &Command) -> ExitCode {
+pub(crate) fn run(command: &Command) -> u8 {
     let outcome = match command {
         Command::Init(arguments) => init::run(arguments),
         Command::Choose(arguments) => choose::run(arguments),
@@ -166,10 +163,10 @@ pub(crate) fn run(command: &Command) -> ExitCode {
         Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => code,
         Err(Failure { text, code }) => {
             say(&format!("error: {text}\n"));
-            ExitCode::from(code)
+            code
         }
     }
 }

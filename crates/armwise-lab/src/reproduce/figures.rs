@@ -57,7 +57,7 @@ fn settings() -> Vec<(Setting, Params)> {
     let lambda = 1.0;
     let of = |algorithm, ties, pairs: &[(&str, f64)]| {
         let params = pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        (Setting { algorithm, ties }, params)
+        (Setting { ties, ..Setting::by_id(algorithm) }, params)
     };
     let c2ucb = Algorithm::C2ucb(C2ucb { lambda, alpha: 0.1.into() });
     let pc2ucb = Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: 0.1.into(), c: 1.0 });

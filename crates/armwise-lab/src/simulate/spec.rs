@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, f64::consts::FRAC_PI_2};
 
-use armwise::{Algorithm, Ties};
+use armwise::{Algorithm, Model, Ties};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -78,6 +78,7 @@ struct RunTable {
     trials: Option<Spanned<usize>>,
     seed: Option<u64>,
     ties: Option<Ties>,
+    gamma: Option<Spanned<f64>>,
     threads: Option<Spanned<usize>>,
     delay: Option<u64>,
     batch: Option<Spanned<u64>>,
@@ -108,7 +109,7 @@ impl Study {
         let source = Source { name, text };
         let tables: Tables = toml::from_str(text).map_err(|error| source.toml(&error))?;
         let problem = tables.problem.check(source)?;
-        let RunTable { trials, seed, ties, threads, delay, batch } = tables.run;
+        let RunTable { trials, seed, ties, gamma, threads, delay, batch } = tables.run;
         let at_least_one = |ok: bool, at: Option<usize>, name: &str| {
             if ok { Ok(()) } else { Err(source.error(at.unwrap_or(0), format!("{name} = 0: must be at least 1"))) }
         };
@@ -119,8 +120,12 @@ impl Study {
         if tables.algorithm.is_empty() {
             return Err(source.error(text.len(), "there is no [[algorithm]]; give at least one"));
         }
-        let ties = ties.unwrap_or_default();
-        let settings = |table: &Spanned<AlgorithmTable>| settings(table, source, ties);
+        // The model knows the range of gamma.
+        let forgetting = Model::new(1, 1).and_then(|model| model.with_gamma(or(gamma.as_ref(), 1.0)));
+        let forgetting =
+            forgetting.map_err(|error| source.error(start(gamma.as_ref()).unwrap_or(0), error.to_string()))?;
+        let common = (ties.unwrap_or_default(), forgetting.gamma());
+        let settings = |table: &Spanned<AlgorithmTable>| settings(table, source, common);
         Ok(Self {
             problem,
             trials: count,
@@ -227,7 +232,11 @@ impl ProblemTable {
 }
 
 /// The settings that an `[[algorithm]]` asks for: all combinations of its values, the last parameter's changing fastest.
-fn settings(table: &Spanned<AlgorithmTable>, source: Source<'_>, ties: Ties) -> Result<Vec<Setting>, Error> {
+fn settings(
+    table: &Spanned<AlgorithmTable>,
+    source: Source<'_>,
+    (ties, gamma): (Ties, f64),
+) -> Result<Vec<Setting>, Error> {
     let (start, table) = (table.span().start, table.get_ref());
     let Some(name) = table.get("name") else { return Err(source.error(start, "this [[algorithm]] has no name")) };
     let at = name.span().start;
@@ -266,7 +275,7 @@ fn settings(table: &Spanned<AlgorithmTable>, source: Source<'_>, ties: Ties) -> 
             };
             source.error(first.unwrap_or(at), error.to_string())
         })?;
-        Ok(Setting { algorithm, ties })
+        Ok(Setting { algorithm, ties, gamma })
     };
     lists.into_iter().map(setting).collect()
 }
@@ -316,6 +325,7 @@ mod tests {
         assert_eq!(with("n = 100\nk = 101\n"), "e.toml:5:5: k = 101: must be from 1 to n = 100");
         assert_eq!(with("reading = \"disjoint\"\n"), "e.toml:4:11: reading does not belong to kind = \"clustered\"");
         assert_eq!(with("[run]\ntrials = 0"), "e.toml:5:10: trials = 0: must be at least 1");
+        assert_eq!(with("[run]\ngamma = 1.5"), "e.toml:5:9: gamma = 1.5: must be above 0 and at most 1");
         assert!(with("").ends_with("there is no [[algorithm]]; give at least one"));
         assert!(refusal("[problem]\nkind = \"promotion\"").starts_with("e.toml:2:8: kind \"promotion\" is unknown"));
         let promotions = "[problem]\nkind = \"promotions\"\nk = 20\nn = 100\nreading = \"disjoint\"";

@@ -2,9 +2,9 @@
 //!
 //! There is one formula, [`Formula::bound`]: direction . x lies within the error of its product, the width lies within
 //! a range, and together they bound the score. The bound holds for the score as the f64 path computes it, rounding
-//! included, so an arm whose bound lies below a floor has a score below that floor. The range of the width comes from
-//! the norm of x and the [range of all widths](crate::model::Widths), from a width computed in f32, or from a width of
-//! an earlier round.
+//! included, so an arm whose bound lies below a floor has a score below that floor. A [`WidthSource`] gives the range
+//! of the width: from the norm of x and the [range of all widths](crate::model::Widths), from a width computed in f32,
+//! or from a width of an earlier round.
 //!
 //! # The error of products in f32
 //! Let M = direction . x and Y = W x for the f64 numbers as they are, u = 2^-24, gamma(n) = n u / (1 - n u), F = |W|_F.
@@ -91,27 +91,6 @@ impl Formula {
         self.of_width * above + self.tiny * (1.0 + above)
     }
 
-    /// The range of a width by the norm alone; the first number is not used.
-    #[inline(always)]
-    pub(crate) fn by_norm(self, _: f64, norm: f64) -> (f64, f64) {
-        let below = (norm * (1.0 / NORM) - self.tiny_norm).max(0.0);
-        (self.least * below, self.most * self.above(norm))
-    }
-
-    /// The range of a width that was computed in f32.
-    #[inline(always)]
-    pub(crate) fn by_width(self, width: f64, norm: f64) -> (f64, f64) {
-        let error = self.width_error(norm);
-        ((width - error).max(0.0), width + error)
-    }
-
-    /// The range of a width that is at most this, from an earlier round.
-    #[inline(always)]
-    pub(crate) fn by_earlier(self, width: f64, norm: f64) -> (f64, f64) {
-        let (least, most) = self.by_norm(width, norm);
-        (least, width.min(most))
-    }
-
     /// The bound of dot + g width, for a width in a range.
     #[inline(always)]
     pub(crate) fn bound(self, dot: f64, norm: f64, g: f64, (least, most): (f64, f64)) -> Bound {
@@ -119,6 +98,65 @@ impl Formula {
         let (narrow, wide) = (self.times.of(g, least), self.times.of(g, most));
         let error = self.of_dot * above + self.tiny * (1.0 + above) + 1e-12 * (dot.abs() + narrow.abs() + wide.abs());
         Bound { upper: dot + narrow.max(wide) + error, lower: dot + narrow.min(wide) - error }
+    }
+}
+
+/// Where the range of an arm's width comes from.
+pub(crate) trait WidthSource: Copy {
+    /// The source of the first `count` arms; the known length lets the compiler drop bounds checks.
+    fn cut(self, count: usize) -> Self;
+    /// The least and the most that the width of an arm can be.
+    fn range(self, formula: Formula, row: usize, norm: f64) -> (f64, f64);
+}
+
+/// From the norm alone.
+#[derive(Clone, Copy)]
+pub(crate) struct FromNorm;
+
+impl WidthSource for FromNorm {
+    #[inline(always)]
+    fn cut(self, _: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn range(self, formula: Formula, _: usize, norm: f64) -> (f64, f64) {
+        let below = (norm * (1.0 / NORM) - formula.tiny_norm).max(0.0);
+        (formula.least * below, formula.most * formula.above(norm))
+    }
+}
+
+/// Widths computed in f32.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a>(pub(crate) &'a [f32]);
+
+impl WidthSource for Found<'_> {
+    #[inline(always)]
+    fn cut(self, count: usize) -> Self {
+        Self(&self.0[..count])
+    }
+
+    #[inline(always)]
+    fn range(self, formula: Formula, row: usize, norm: f64) -> (f64, f64) {
+        let (width, error) = (f64::from(self.0[row]), formula.width_error(norm));
+        ((width - error).max(0.0), width + error)
+    }
+}
+
+/// Widths of an earlier round, none of which has grown by more than this factor.
+#[derive(Clone, Copy)]
+pub(crate) struct Earlier<'a>(pub(crate) &'a [f32], pub(crate) f64);
+
+impl WidthSource for Earlier<'_> {
+    #[inline(always)]
+    fn cut(self, count: usize) -> Self {
+        Self(&self.0[..count], self.1)
+    }
+
+    #[inline(always)]
+    fn range(self, formula: Formula, row: usize, norm: f64) -> (f64, f64) {
+        let (least, most) = FromNorm.range(formula, row, norm);
+        (least, (f64::from(self.0[row]) * self.1).min(most))
     }
 }
 
@@ -174,30 +212,32 @@ pub(crate) fn rounded_up(x: f64) -> f32 {
     (x + UNIT * x.abs() + SMALLEST) as f32
 }
 
-/// Bounds many arms in a block, compiled for the widest registers of the machine; false if a bound is not finite.
-/// `range` makes the range of a width of the arm's element of `widths` and its norm.
-pub(crate) fn fill(
-    formula: Formula,
-    range: impl Fn(Formula, f64, f64) -> (f64, f64),
-    [dots, norms, widths]: [&[f32]; 3],
-    coefficients: &[f64],
-    mut ends: impl Ends,
-) -> bool {
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        move || {
-            let n = ends.len();
-            // The known lengths let the compiler drop bounds checks.
-            let (dots, norms, widths, coefficients) = (&dots[..n], &norms[..n], &widths[..n], &coefficients[..n]);
-            let mut finite = true;
-            for row in 0..n {
-                let (dot, norm) = (f64::from(dots[row]), f64::from(norms[row]));
-                let width = range(formula, f64::from(widths[row]), norm);
-                finite &= ends.put(row, formula.bound(dot, norm, coefficients[row], width));
-            }
-            finite
-        },
-    )
+/// The bounds of many arms in a block, compiled for the widest registers of the machine; false if one is not finite.
+pub(crate) struct Fill<'a, W, E> {
+    pub(crate) formula: Formula,
+    pub(crate) dots: &'a [f32],
+    pub(crate) norms: &'a [f32],
+    pub(crate) coefficients: &'a [f64],
+    pub(crate) widths: W,
+    pub(crate) ends: E,
+}
+
+impl<W: WidthSource, E: Ends> pulp::NullaryFnOnce for Fill<'_, W, E> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn call(mut self) -> bool {
+        let n = self.ends.len();
+        let (dots, norms, coefficients) = (&self.dots[..n], &self.norms[..n], &self.coefficients[..n]);
+        let (formula, widths) = (self.formula, self.widths.cut(n));
+        let mut finite = true;
+        for row in 0..n {
+            let (dot, norm) = (f64::from(dots[row]), f64::from(norms[row]));
+            let bound = formula.bound(dot, norm, coefficients[row], widths.range(formula, row, norm));
+            finite &= self.ends.put(row, bound);
+        }
+        finite
+    }
 }
 
 #[cfg(test)]

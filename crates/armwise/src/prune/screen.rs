@@ -6,7 +6,8 @@
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 #![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 
-use super::{bound::Formula, source::formulas_of_norms};
+use super::bound::{Formula, FromNorm, WidthSource};
+use super::source::formulas_of_norms;
 use crate::Draw;
 use crate::kernel::{EIGHT, Kernel, Packed, Products};
 use crate::score::Scorer;
@@ -120,11 +121,7 @@ impl Screen<'_> {
             let Room { ids: own_ids, coefficients, places } = room;
             places.clear();
             let [most] = most;
-            if most == f64::INFINITY {
-                places.extend((0..marked.len()).filter(|&row| !marked[row]));
-            } else {
-                few(move |dot, norm| upper(formula, most, dot, norm), floor, [dots, norms], marked, places);
-            }
+            pulp::Arch::new().dispatch(Few { formula, most, floor, dots, norms, reached: marked, places });
             if !eligible.is_empty() {
                 places.retain(|&row| eligible[row * blocks + block]);
             }
@@ -148,41 +145,52 @@ impl Screen<'_> {
 #[inline(always)]
 fn upper(formula: Formula, coefficient: f64, dot: f32, norm: f32) -> f64 {
     let (dot, norm) = (f64::from(dot), f64::from(norm));
-    formula.bound(dot, norm, coefficient, formula.by_norm(0.0, norm)).upper
+    formula.bound(dot, norm, coefficient, FromNorm.range(formula, 0, norm)).upper
 }
 
-/// Lists the rows whose upper end may reach a floor, without those already marked.
-fn few(
-    upper: impl Fn(f32, f32) -> f64,
+/// The rows that may reach a floor even with the largest coefficient, without those already marked.
+struct Few<'a> {
+    formula: Formula,
+    most: f64,
     floor: f64,
-    [dots, norms]: [&[f32]; 2],
-    marked: &[bool],
-    places: &mut Vec<usize>,
-) {
-    pulp::Arch::new().dispatch(
-        #[inline(always)]
-        move || {
-            let (some_dots, dots_rest) = dots.as_chunks::<EIGHT>();
-            let (some_norms, norms_rest) = norms.as_chunks::<EIGHT>();
-            for (first, (dots, norms)) in (0..).step_by(EIGHT).zip(some_dots.iter().zip(some_norms)) {
-                let mut below = [false; EIGHT];
-                for lane in 0..EIGHT {
-                    // Not `>=`: NaN must not count as below the floor.
-                    below[lane] = upper(dots[lane], norms[lane]) < floor;
-                }
-                if below != [true; EIGHT] {
-                    let reaching = (0..EIGHT).filter(|&lane| !below[lane] && !marked[first + lane]);
-                    places.extend(reaching.map(|lane| first + lane));
-                }
+    dots: &'a [f32],
+    norms: &'a [f32],
+    reached: &'a [bool],
+    places: &'a mut Vec<usize>,
+}
+
+impl pulp::NullaryFnOnce for Few<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { formula, most, floor, dots, norms, reached, places } = self;
+        if most == f64::INFINITY {
+            places.extend((0..reached.len()).filter(|&row| !reached[row]));
+            return;
+        }
+        let (some_dots, dots_rest) = dots.as_chunks::<EIGHT>();
+        let (some_norms, norms_rest) = norms.as_chunks::<EIGHT>();
+        let upper = |dot: f32, norm: f32| upper(formula, most, dot, norm);
+        for (first, (dots, norms)) in (0..).step_by(EIGHT).zip(some_dots.iter().zip(some_norms)) {
+            let mut below = [false; EIGHT];
+            for lane in 0..EIGHT {
+                // Not `>=`: NaN must not count as below the floor.
+                below[lane] = upper(dots[lane], norms[lane]) < floor;
             }
-            for (row, (&dot, &norm)) in (some_dots.len() * EIGHT..).zip(dots_rest.iter().zip(norms_rest)) {
-                let below = upper(dot, norm) < floor;
-                if !below && !marked[row] {
-                    places.push(row);
-                }
+            if below != [true; EIGHT] {
+                places
+                    .extend((0..EIGHT).filter(|&lane| !below[lane] && !reached[first + lane]).map(|lane| first + lane));
             }
-        },
-    );
+        }
+        let first = some_dots.len() * EIGHT;
+        for (row, (&dot, &norm)) in (first..).zip(dots_rest.iter().zip(norms_rest)) {
+            let below = upper(dot, norm) < floor;
+            if !below && !reached[row] {
+                places.push(row);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

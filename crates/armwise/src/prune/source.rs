@@ -3,7 +3,7 @@
 //! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
 //! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
-use super::bound::{Both, Formula, fill};
+use super::bound::{Both, Fill, Formula, Found, FromNorm};
 use crate::kernel::{Directions, Packed, Products};
 use crate::score::{BlockScorer, Scorer};
 use crate::{Arms, Features};
@@ -74,9 +74,12 @@ impl Bounds {
             own.coefficients_of(part, ids, coefficients);
             let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
             let finite = match self.from {
-                From::Means(_) => fill(formula, Formula::by_norm, [dots, norms, norms], coefficients, ends),
+                From::Means(_) => {
+                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
+                }
                 From::Widths(_) => {
-                    fill(formula, Formula::by_width, [dots, norms, products.widths(block)], coefficients, ends)
+                    let widths = Found(products.widths(block));
+                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
                 }
             };
             if !finite {

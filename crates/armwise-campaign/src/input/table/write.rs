@@ -9,6 +9,7 @@ use crate::{
     output::{Existing, Pending, Protected},
 };
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::ArrowError;
 use flate2::{Compression, write::GzEncoder};
 use parquet::{arrow::ArrowWriter, errors::ParquetError};
 use std::{
@@ -132,6 +133,17 @@ impl Sheet {
     }
 
     fn parquet(&self, file: &File) -> Result<(), ParquetError> {
+        let batch = self.batch()?;
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
+        writer.write(&batch)?;
+        writer.close().map(|_| ())
+    }
+
+    /// The sheet as one Arrow batch. A column with a text in it is of texts, otherwise of whole numbers or of numbers.
+    ///
+    /// # Errors
+    /// What Arrow says of a sheet without columns.
+    pub fn batch(&self) -> Result<RecordBatch, ArrowError> {
         let column = |place: usize| -> ArrayRef {
             let cells = || self.rows.iter().map(move |row| &row[place]);
             if cells().any(|cell| matches!(cell, Cell::Text(_))) {
@@ -155,10 +167,7 @@ impl Sheet {
             }
         };
         let columns = self.columns.iter().enumerate().map(|(place, name)| (name.clone(), column(place), true));
-        let batch = RecordBatch::try_from_iter_with_nullable(columns)?;
-        let mut writer = ArrowWriter::try_new(file, batch.schema(), None)?;
-        writer.write(&batch)?;
-        writer.close().map(|_| ())
+        RecordBatch::try_from_iter_with_nullable(columns)
     }
 }
 

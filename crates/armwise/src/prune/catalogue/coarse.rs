@@ -34,23 +34,7 @@ impl Coarse {
     pub(super) fn dots(&self, first: usize, direction: &[f32], out: &mut [f32]) {
         assert!(first.is_multiple_of(PANEL) && direction.len() == self.dim, "whole panels");
         let panels = &self.values[first * self.dim..];
-        // Compiled for the widest registers.
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            move || {
-                let panels = panels.chunks_exact(PANEL * direction.len());
-                for (panel, out) in panels.zip(out.chunks_mut(PANEL)) {
-                    let mut sums = [0.0; PANEL];
-                    for (x, &factor) in panel.as_chunks::<PANEL>().0.iter().zip(direction) {
-                        for lane in 0..PANEL {
-                            sums[lane] += widened(x[lane]) * factor;
-                        }
-                    }
-                    let here = out.len();
-                    out.copy_from_slice(&sums[..here]);
-                }
-            },
-        );
+        pulp::Arch::new().dispatch(Dots { panels, direction, out });
     }
 }
 
@@ -75,6 +59,32 @@ fn rounded(x: f32) -> u16 {
 #[inline(always)]
 fn widened(x: u16) -> f32 {
     f32::from_bits(u32::from(x) << 16)
+}
+
+/// Compiled for the widest registers.
+struct Dots<'a> {
+    panels: &'a [u16],
+    direction: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl pulp::NullaryFnOnce for Dots<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let panels = self.panels.chunks_exact(PANEL * self.direction.len());
+        for (panel, out) in panels.zip(self.out.chunks_mut(PANEL)) {
+            let mut sums = [0.0; PANEL];
+            for (x, &factor) in panel.as_chunks::<PANEL>().0.iter().zip(self.direction) {
+                for lane in 0..PANEL {
+                    sums[lane] += widened(x[lane]) * factor;
+                }
+            }
+            let here = out.len();
+            out.copy_from_slice(&sums[..here]);
+        }
+    }
 }
 
 #[cfg(test)]

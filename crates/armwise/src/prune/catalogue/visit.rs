@@ -8,7 +8,7 @@ use super::coarse::OFF;
 use super::remembered::{Part, Remembered};
 use crate::kernel::Products;
 use crate::prune::best::{Candidate, Candidates};
-use crate::prune::bound::{Bound, Formula, Uppers, fill, rounded_up};
+use crate::prune::bound::{Bound, Earlier, Fill, Formula, Uppers, rounded_up};
 use crate::score::{Scorer, rows_per_task};
 use crate::tasks::{self, share_parts};
 use crate::{Arms, Features};
@@ -105,8 +105,9 @@ impl Catalogue {
                 self.coarse.dots(rows.start, direction, dots);
             }
             block.coefficients_of(&part, ids, coefficients);
-            let range = |of: Formula, width: f64, norm: f64| of.by_earlier(width * stretch, norm);
-            if !fill(formula, range, [dots, &self.norms[rows], widths], coefficients, Uppers(&mut *out)) {
+            let norms = &self.norms[rows];
+            let (widths, ends) = (Earlier(widths, stretch), Uppers(&mut *out));
+            if !pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
                 bad.store(true, Relaxed);
             }
             if arms.eligible_per_row() > 0 {

@@ -1,0 +1,299 @@
+//! Campaigns: the commands of `armwise-campaign`, on tables by path or in memory.
+//!
+//! Nothing is held between calls. Each opens the campaign's file anew, so the file's lock is taken only while something
+//! is written, and a notebook that stays open keeps nobody out.
+
+use std::path::{Path, PathBuf};
+
+use armwise::tasks::with_rayon;
+use armwise_campaign::{
+    Campaign as Core, Error, Memory, Source,
+    config::Config,
+    core::{self, Feedback, Key, Refusal, results, sends, status, why},
+    init_from,
+    output::{Existing, Pending, Protected},
+    report::{html, report},
+    round::{ChooseOptions, choose},
+    store::sqlite::{backup, verify},
+    table::{Format, Sheet as Written, Table},
+};
+use arrow_array::RecordBatch;
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    intern,
+    prelude::*,
+    types::PyCapsule,
+};
+use serde::Serialize;
+
+use crate::{
+    bridge,
+    errors::{plain, raise as raise_library},
+    gate,
+};
+
+/// Computes without the interpreter's lock; a forked process has threads of its own for it.
+fn detach<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
+    gate::detach(py, || with_rayon(work))
+}
+
+/// The class of `armwise.campaign` that an error is raised as.
+fn class_of(error: &Error) -> &'static str {
+    match error {
+        Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => "NotFoundError",
+        Error::Exists { .. } | Error::HeadMoved { .. } | Error::KeyUsed { .. } => "ConflictError",
+        Error::Refused(
+            Refusal::BadRound(_)
+            | Refusal::BadKey(_)
+            | Refusal::BadWorth(_)
+            | Refusal::BadSegment(_)
+            | Refusal::TooManyDecisions(_),
+        ) => "InputError",
+        Error::Refused(_) => "ConflictError",
+        Error::Storage { .. }
+        | Error::Damaged { .. }
+        | Error::OldSchema { .. }
+        | Error::Linked { .. }
+        | Error::NotWrittenOut { .. } => "StorageError",
+        Error::Locked { .. } => "LockedError",
+        _ => "InputError",
+    }
+}
+
+fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    if let Error::Library(error) = error {
+        return raise_library(py, error);
+    }
+    let class = py.import(intern!(py, "armwise.campaign")).and_then(|module| module.getattr(class_of(error)));
+    match class.and_then(|class| class.call1((error.to_string(),))) {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}
+
+/// Rows by path, or of anything that exports an Arrow stream.
+fn rows(table: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<Box<dyn Source + Send>> {
+    let py = table.py();
+    if table.hasattr(intern!(py, "__arrow_c_stream__"))? {
+        if format.is_some() {
+            return Err(PyValueError::new_err("format is for tables in files; a table in memory has none"));
+        }
+        let memory = Memory::new("the table", bridge::read(table)?).map_err(|error| raise(py, &error))?;
+        return Ok(Box::new(memory));
+    }
+    let path: PathBuf = table.extract()?;
+    let format: Option<Format> = format.map(str::parse).transpose().map_err(PyValueError::new_err)?;
+    Ok(Box::new(Table::open(&path, format).map_err(|error| raise(py, &error))?))
+}
+
+/// The caller's own name for a request.
+fn named(py: Python<'_>, key: Option<&str>) -> PyResult<Option<Key>> {
+    key.map(Key::new).transpose().map_err(|error| raise(py, &error))
+}
+
+/// A small table that a command gave.
+#[pyclass(frozen)]
+pub(crate) struct Sheet {
+    sheet: Written,
+    batch: RecordBatch,
+}
+
+impl Sheet {
+    fn new(sheet: Written) -> PyResult<Self> {
+        let batch = sheet.batch().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        Ok(Self { sheet, batch })
+    }
+}
+
+#[pymethods]
+impl Sheet {
+    fn __len__(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.batch.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    fn export<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        bridge::write(py, self.batch.clone())
+    }
+
+    /// Writes a file, CSV or Parquet by the extension, which gets its name when it is complete.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let written = detach(py, || self.sheet.write(&path)?.publish());
+        written.map_err(|error| raise(py, &error))
+    }
+}
+
+/// What a command gave, as dictionaries and lists, and a table.
+type WithSheet<'py> = (Bound<'py, PyAny>, Sheet);
+
+/// A campaign's file.
+#[pyclass(frozen)]
+pub(crate) struct Campaign {
+    path: PathBuf,
+}
+
+impl Campaign {
+    fn call<'py, R: Serialize + Send>(
+        &self,
+        py: Python<'py>,
+        work: impl FnOnce(&Path) -> Result<R, Error> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &detach(py, || work(&self.path)).map_err(|error| raise(py, &error))?)
+    }
+
+    fn sheet(&self, py: Python<'_>, work: impl FnOnce(&Core) -> Result<Written, Error> + Send) -> PyResult<Sheet> {
+        let made = detach(py, || work(&Core::read(&self.path)?));
+        Sheet::new(made.map_err(|error| raise(py, &error))?)
+    }
+}
+
+#[pymethods]
+impl Campaign {
+    /// Refuses a file that is not there or cannot be opened.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        detach(py, || Core::read(&path).map(|_| ())).map_err(|error| raise(py, &error))?;
+        Ok(Self { path })
+    }
+
+    /// Begins a campaign; `rules` is (a name for messages, TOML), `learner` (a name, JSON).
+    #[staticmethod]
+    fn init<'py>(
+        py: Python<'py>,
+        path: PathBuf,
+        table: &Bound<'py, PyAny>,
+        format: Option<&str>,
+        rules: (PathBuf, String),
+        learner: Option<(String, String)>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let table = rows(table, format)?;
+        let begun = detach(py, || {
+            let config = Config::parse(&rules.1, &rules.0)?;
+            let learner = learner.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+            Ok(init_from(&path, &*table, config, learner)?.1)
+        });
+        plain(py, &begun.map_err(|error| raise(py, &error))?)
+    }
+
+    fn choose<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+        format: Option<&str>,
+        round: Option<u64>,
+        seed: Option<u64>,
+        dry_run: bool,
+        key: Option<&str>,
+    ) -> PyResult<WithSheet<'py>> {
+        let (table, key) = (rows(table, format)?, named(py, key)?);
+        let chosen = detach(py, || {
+            let mut campaign = if dry_run { Core::read(&self.path)? } else { Core::write(&self.path, "choose")? };
+            let choice = choose(&campaign, &*table, ChooseOptions { round, seed, key }, &|_| ())?;
+            let sheet = sends(campaign.tag(), &choice.sent);
+            let summary = if dry_run { choice.summary } else { choice.commit(&mut campaign, None)? };
+            Ok((summary, sheet))
+        });
+        let (summary, sheet) = chosen.map_err(|error| raise(py, &error))?;
+        Ok((plain(py, &summary)?, Sheet::new(sheet)?))
+    }
+
+    /// `kind` is "learn", "correct" or "undelivered"; `worth` is for a list of responders.
+    fn learn<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        table: &Bound<'py, PyAny>,
+        format: Option<&str>,
+        round: Option<u64>,
+        worth: Option<f64>,
+        key: Option<&str>,
+    ) -> PyResult<WithSheet<'py>> {
+        let (feedback, writer) = match (kind, worth) {
+            ("learn", Some(worth)) => (Feedback::Responders { worth }, "learn"),
+            ("correct", _) => (Feedback::Corrections, "correct"),
+            ("undelivered", _) => (Feedback::Undelivered, "undelivered"),
+            _ => (Feedback::Rewards, "learn"),
+        };
+        let (table, key) = (rows(table, format)?, named(py, key)?);
+        let learned = detach(py, || {
+            let mut campaign = Core::write(&self.path, writer)?;
+            core::learn(&mut campaign, &*table, feedback, round, key.as_ref())
+        });
+        let (learned, rejects) = learned.map_err(|error| raise(py, &error))?;
+        Ok((plain(py, &learned)?, Sheet::new(rejects)?))
+    }
+
+    fn close<'py>(&self, py: Python<'py>, round: u64, key: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let key = named(py, key)?;
+        self.call(py, |path| core::close(&mut Core::write(path, "close")?, round, key.as_ref()))
+    }
+
+    fn revoke<'py>(&self, py: Python<'py>, round: u64, key: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let key = named(py, key)?;
+        self.call(py, |path| core::revoke(&mut Core::write(path, "revoke")?, round, key.as_ref()))
+    }
+
+    fn amend<'py>(&self, py: Python<'py>, rules: (PathBuf, String), key: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+        let key = named(py, key)?;
+        self.call(py, |path| {
+            let config = Config::parse(&rules.1, &rules.0)?;
+            core::amend(&mut Core::write(path, "amend")?, config, key.as_ref())
+        })
+    }
+
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, |path| status(&Core::read(path)?))
+    }
+
+    fn why<'py>(
+        &self,
+        py: Python<'py>,
+        customer: &str,
+        round: Option<u64>,
+        table: Option<&Bound<'py, PyAny>>,
+        format: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let table = table.map(|table| rows(table, format)).transpose()?;
+        let table = table.as_ref().map(|table| &**table as &dyn Source);
+        self.call(py, |path| why(&Core::read(path)?, customer, round, table))
+    }
+
+    /// The report as data; the page is written if there is a path for it.
+    fn report<'py>(&self, py: Python<'py>, page: Option<PathBuf>) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, |path| {
+            let protected = Protected::campaign(path);
+            let page = page.map(|page| Pending::begin(&page, Existing::Replace, &protected)).transpose()?;
+            let made = report(&Core::read(path)?)?;
+            if let Some(mut page) = page {
+                page.write(html(&made).as_bytes())?;
+                page.publish()?;
+            }
+            Ok(made)
+        })
+    }
+
+    fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, verify)
+    }
+
+    fn backup<'py>(&self, py: Python<'py>, to: PathBuf) -> PyResult<Bound<'py, PyAny>> {
+        self.call(py, |path| backup(path, &to))
+    }
+
+    fn sends(&self, py: Python<'_>, round: u64) -> PyResult<Sheet> {
+        self.sheet(py, |campaign| Ok(sends(campaign.tag(), &campaign.sent(round)?)))
+    }
+
+    fn results(&self, py: Python<'_>, round: Option<u64>) -> PyResult<Sheet> {
+        self.sheet(py, |campaign| results(campaign, round))
+    }
+
+    /// The learner as JSON.
+    fn learner(&self, py: Python<'_>) -> PyResult<String> {
+        detach(py, || Core::read(&self.path)?.saved_learner()).map_err(|error| raise(py, &error))
+    }
+}
