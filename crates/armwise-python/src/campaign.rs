@@ -41,7 +41,6 @@ fn detach<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) -> R {
 fn class_of(error: &Error) -> &'static str {
     match error {
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => "NotFoundError",
-        Error::Exists { .. } | Error::HeadMoved { .. } | Error::KeyUsed { .. } => "ConflictError",
         Error::Refused(
             Refusal::BadRound(_)
             | Refusal::BadKey(_)
@@ -49,7 +48,7 @@ fn class_of(error: &Error) -> &'static str {
             | Refusal::BadSegment(_)
             | Refusal::TooManyDecisions(_),
         ) => "InputError",
-        Error::Refused(_) => "ConflictError",
+        Error::Exists { .. } | Error::HeadMoved { .. } | Error::KeyUsed { .. } | Error::Refused(_) => "ConflictError",
         Error::Storage { .. }
         | Error::Damaged { .. }
         | Error::OldSchema { .. }

@@ -112,9 +112,9 @@ impl<'a> Columns<'a> {
         for run in rows.chunk_by(together) {
             let (now, later) = out.split_at_mut(run.len() * dim);
             if run.len() < TASK {
-                self.block(run[0], now)
+                self.block(run[0], now);
             } else {
-                self.fill(run[0], now)
+                self.fill(run[0], now);
             }
             out = later;
         }
@@ -242,7 +242,7 @@ fn floats(part: &ArrayRef, rows: Range<usize>, out: &mut [f64], step: usize) {
         DataType::Float64 => cells::<Float64Type, f64>(part, rows, out, step, NAN, |x| x),
         DataType::Float32 => cells::<Float32Type, f64>(part, rows, out, step, NAN, f64::from),
         DataType::Float16 => {
-            cells::<Float16Type, f64>(part, rows, out, step, NAN, <Float16Type as ArrowPrimitiveType>::Native::to_f64)
+            cells::<Float16Type, f64>(part, rows, out, step, NAN, <Float16Type as ArrowPrimitiveType>::Native::to_f64);
         }
         DataType::Int8 => cells::<Int8Type, f64>(part, rows, out, step, NAN, f64::from),
         DataType::Int16 => cells::<Int16Type, f64>(part, rows, out, step, NAN, f64::from),
