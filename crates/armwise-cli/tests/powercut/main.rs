@@ -53,8 +53,18 @@ struct Session {
 }
 
 /// The files that commands write besides the campaign itself.
-const OUTPUTS: [&str; 7] =
-    ["campaign.toml", "first.csv", "sends.csv", "rejects.csv", "report.html", "results.parquet", "learner.json"];
+const OUTPUTS: [&str; 8] = [
+    "campaign.toml",
+    "first.csv",
+    "sends.csv",
+    "rejects.csv",
+    "report.html",
+    "results.parquet",
+    "learner.json",
+    "copy.armwise",
+];
+/// Those of them that say when they were made, so that a retry makes others.
+const DATED: [&str; 2] = ["report.html", "copy.armwise"];
 
 fn session() -> &'static Session {
     static SESSION: OnceLock<Session> = OnceLock::new();
@@ -98,19 +108,19 @@ fn record() -> Session {
     let reads = |disk: &mut Disk| tables.iter().for_each(|table| disk.rewrite(&folder.path(table)));
 
     play(0, "init c.armwise --from customers.csv --promotion mail=6 --promotion call=4");
-    play(0, "choose c.armwise customers.csv --out first.csv");
+    play(0, "choose c.armwise customers.csv --out first.csv --key one");
     let ids = folder.decisions("first.csv");
     let mut rows = paid(&ids[..5], "1");
     rows.extend(["nonsense,1".to_owned(), format!("{},many", ids[6])]);
     table("w1.csv", "decision,reward", &rows);
     play(3, "learn c.armwise w1.csv");
-    play(0, "choose c.armwise customers.csv --out sends.csv");
+    play(0, "choose c.armwise customers.csv --out sends.csv --key two");
     let ids = folder.decisions("sends.csv");
     table("w2.csv", "decision,reward", &paid(&ids[..4], "0.5"));
     play(0, "learn c.armwise w2.csv");
     play(0, "close c.armwise --round 1");
     // The sends of another round under the same name.
-    play(0, "choose c.armwise customers.csv --out sends.csv");
+    play(0, "choose c.armwise customers.csv --out sends.csv --key three");
     table("corrections.csv", "decision,reward", &paid(&ids[..2], "0.25"));
     play(0, "correct c.armwise corrections.csv");
     table("bounces.csv", "decision", &ids[5..7]);
@@ -118,6 +128,7 @@ fn record() -> Session {
     play(0, "report c.armwise --html report.html");
     play(0, "export c.armwise results --out results.parquet");
     play(0, "export c.armwise learner --out learner.json");
+    play(0, "backup c.armwise copy.armwise");
     play(0, "close c.armwise --round 2");
     reads(&mut before);
     Session { before, events: events(&fs::read(&log).unwrap()), steps }
@@ -175,16 +186,13 @@ fn check(session: &Session, moment: usize, cut: Cut, seed: u64, ignores_syncs: b
 fn retry(folder: &Folder, step: &Step, committed: bool, first: bool) -> Result<(), String> {
     let given = words(&step.arguments);
     let command = given[0];
-    // A round that is there is not chosen again: its sends are written once more. A campaign that is there is not begun again.
-    let arguments = match command {
-        "init" if committed => return Ok(()),
-        "choose" if committed => {
-            let round = step.status["rounds"].as_array().unwrap().len();
-            format!("export c.armwise sends --round {round} --out {}", given[4])
-        }
-        _ => step.arguments.clone(),
-    };
-    let output = run(folder, &arguments);
+    // What is there already is not begun or copied again. A key makes a retry of choosing give the same round.
+    let there = command == "init" && committed || command == "backup" && folder.path(given[2]).exists();
+    if there {
+        return Ok(());
+    }
+    let arguments = &step.arguments;
+    let output = run(folder, arguments);
     if output.status.code() != Some(step.code) {
         let message = String::from_utf8_lossy(&output.stderr);
         return Err(format!("retry of {arguments}: {}: {message}", output.status));
@@ -196,10 +204,13 @@ fn retry(folder: &Folder, step: &Step, committed: bool, first: bool) -> Result<(
         }
     }
     for (name, expected) in &step.outputs {
-        // A report says when it was made.
-        if name != "report.html" && fs::read(folder.path(name)).ok().as_ref() != Some(expected) {
+        if !DATED.contains(&name.as_str()) && fs::read(folder.path(name)).ok().as_ref() != Some(expected) {
             return Err(format!("{name} after the retry of {command} is not what it was"));
         }
+    }
+    let copied = run(folder, "verify copy.armwise");
+    if command == "backup" && !copied.status.success() {
+        return Err(format!("the copy: {}", String::from_utf8_lossy(&copied.stdout)));
     }
     Ok(())
 }
