@@ -378,8 +378,10 @@ class Policy(Parameters):
     def _fresh(self: Self) -> Self:
         """A copy of the parameters, which has learned nothing."""
         twin = type(self).__new__(type(self))
-        learned = ("_learner", "_current", "_drawn_seed")
-        twin.__dict__.update({n: v for n, v in self.__dict__.items() if not n.endswith("_") and n not in learned})
+        learned, parameters = ("_learner", "_current", "_drawn_seed"), self.get_params()
+        # A parameter may end in an underscore, as in the quick start, though what is learned usually does.
+        kept = {n: v for n, v in self.__dict__.items() if not n.endswith("_") and n not in learned}
+        twin.__dict__.update(kept | parameters)
         return twin
 
     def __sklearn_is_fitted__(self) -> bool:
