@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 learner.learn(&decision, &rewards)?;
                 rounds.push(json!({ "features": x, "decision": decision }));
             }
-            let learner = learner.to_json()?;
+            let learner = learner.to_json_with(Some(Round::new(5, 6)))?;
             let line = json!({
                 "algorithm": algorithm, "blocks": blocks, "ties": ties, "gamma": gamma, "rounds": rounds,
                 "learner": learner,
