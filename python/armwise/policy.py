@@ -376,10 +376,10 @@ class Policy(Parameters):
         return self.score(X)
 
     def _fresh(self: Self) -> Self:
-        """A copy of the parameters, which has learned nothing."""
+        """A copy that has learned nothing. Everything that a policy of the user's own has set stays."""
         twin = type(self).__new__(type(self))
-        learned = ("_learner", "_current", "_drawn_seed")
-        twin.__dict__.update({n: v for n, v in self.__dict__.items() if not n.endswith("_") and n not in learned})
+        learned = ("_learner", "_current", "_drawn_seed", "t_", "feature_names_in_")
+        twin.__dict__.update({name: value for name, value in self.__dict__.items() if name not in learned})
         return twin
 
     def __sklearn_is_fitted__(self) -> bool:

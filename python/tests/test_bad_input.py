@@ -174,7 +174,7 @@ def test_bad_files(tmp_path) -> None:
         aw.C2UCB().save(tmp_path / "p.json")
     assert list(tmp_path.iterdir()) == []
     path = tmp_path / "p.json"
-    trained(aw.C2UCB()).save(path)
+    trained(aw.C2UCB(alpha=1.0)).save(path)
     text = path.read_text()
     for damaged in ("", "{}", text[:100], text.replace('"alpha":1.0', '"alpha":2.0')):
         path.write_text(damaged)

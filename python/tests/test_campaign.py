@@ -187,7 +187,8 @@ def test_revoke_amend_dry_run_and_sends_again(begun: aw.Campaign) -> None:
     week = begun.choose(table)
     assert week.sends.to_arrow() == dry.sends.to_arrow() == begun.sends(1).to_arrow()
     assert begun.revoke(1)["sends"] == 40
-    assert "quota" in str(begun.amend(RULES | {"promotion": [{"name": "mail", "quota": 5}, RULES["promotion"][1]]}))
+    fewer = RULES | {"promotion": [{"name": "mail", "quota": 5}, RULES["promotion"][1]]}
+    assert begun.amend(fewer)["changed"] == ["promotion"]
     assert len(begun.choose(table).sends) == 15
     with pytest.raises(aw.ConflictError):
         begun.choose(table, round=1)
@@ -207,7 +208,7 @@ def test_the_report_is_a_page_too(begun: aw.Campaign, tmp_path: Path) -> None:
     begun.choose(pa.table(people()))
     made = begun.report(html=tmp_path / "page.html")
     assert isinstance(made, dict)
-    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_failures_are_exceptions_of_their_kind(begun: aw.Campaign, tmp_path: Path) -> None:
@@ -225,9 +226,8 @@ def test_failures_are_exceptions_of_their_kind(begun: aw.Campaign, tmp_path: Pat
         aw.Campaign.init(tmp_path / "x.armwise", pa.table(people()), RULES | {"seed": object()})
     with pytest.raises(TypeError, match="__arrow_c_stream__"):
         begun.choose([1, 2, 3])
-    with pytest.raises(aw.InfeasibleError) as caught:
+    with pytest.raises(aw.InputError, match="the quotas cannot be met"):
         begun.choose(pa.table(people(20)))
-    assert isinstance(caught.value.reason, dict)
     assert not (tmp_path / "x.armwise").exists()
     damaged = tmp_path / "damaged.armwise"
     damaged.write_bytes(b"no campaign")

@@ -127,6 +127,19 @@ def test_forgetting_in_rust_is_forgetting_in_python(delay: int, batch: int) -> N
         aw.lab.run(small(), aw.Greedy(gamma=1.5), trials=1)
 
 
+def test_a_policy_of_ones_own_keeps_what_it_has_set_whatever_its_name() -> None:
+    class Curious(aw.Policy):
+        def __init__(self, share: float = 0.2) -> None:
+            self.share = share
+            self.weight_ = 2.0 * share
+
+        def bonus(self, at, width, draw):
+            return self.weight_ * width
+
+    results = aw.lab.run(small(), [Curious(0.2), aw.C2UCB(alpha=0.4)], trials=3)
+    np.testing.assert_allclose(results.reward[0], results.reward[1], rtol=1e-12)
+
+
 def test_what_is_wrong_with_an_environment_is_said() -> None:
     class Short(Plain):
         def rewards(self, decision):

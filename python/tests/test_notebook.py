@@ -46,7 +46,7 @@ def test_a_policy_shows_its_parameters_and_what_it_learned() -> None:
     policy = aw.C2UCB(alpha=0.25)
     assert cells(policy._repr_html_())[2:4] == ["alpha", "0.25"]
     shown = cells(policy.partial_fit(np.eye(3), [1.0, 2.0, 3.0])._repr_html_())
-    assert shown[-6:] == ["features", "3", "rewards learned", "3", "next round", "1"]
+    assert shown[-6:] == ["features", "3", "rewards learned", "3", "next round", "4"]
 
 
 @pytest.mark.parametrize("ids", [None, [7, 8, 9], ["x", "y", "z"]])

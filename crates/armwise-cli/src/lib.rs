@@ -84,7 +84,10 @@ fn obey(command: Command) -> u8 {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "armwise", &mut std::io::stdout());
+            // Not to stdout itself: on a pipe that nobody reads any more, the generator would panic.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "armwise", &mut script);
+            let _ = std::io::stdout().write_all(&script);
             Ok(())
         }
     };
