@@ -10,6 +10,7 @@
 mod means;
 mod order;
 mod packed;
+mod philox;
 mod reach;
 mod scalar;
 mod sums;
@@ -24,6 +25,7 @@ mod x86;
 pub(crate) use means::Directions;
 pub(crate) use order::{ordered, unordered};
 pub(crate) use packed::{Packed, triangle};
+pub(crate) use philox::FACTORS;
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};
 use tiles::Convert;
@@ -75,7 +77,7 @@ impl Kernel {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            if is_x86_feature_detected!("avx512f") {
                 all.push(Self(Path::Avx512));
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -109,29 +111,13 @@ impl Kernel {
 
     /// Does work of plain loops, compiled for this path's registers. Only what is always inlined into it is.
     pub(crate) fn dispatch<W: pulp::NullaryFnOnce>(self, work: W) -> W::Output {
-        /// # Safety
-        /// The processor has AVX-512F and DQ.
         #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx512f,avx512dq")]
-        unsafe fn avx512<W: pulp::NullaryFnOnce>(work: W) -> W::Output {
-            work.call()
+        match (self.0, pulp::x86::V4::try_new(), pulp::x86::V3::try_new()) {
+            (Path::Avx512, Some(v4), _) => return v4.vectorize(work),
+            (Path::Avx512 | Path::Avx2, _, Some(v3)) => return v3.vectorize(work),
+            _ => {}
         }
-        /// # Safety
-        /// The processor has AVX2 and FMA.
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = "avx2,fma")]
-        unsafe fn avx2<W: pulp::NullaryFnOnce>(work: W) -> W::Output {
-            work.call()
-        }
-        match self.0 {
-            // SAFETY: the path is one that the processor has.
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx512 => unsafe { avx512(work) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => unsafe { avx2(work) },
-            Path::Portable => work.call(),
-        }
+        work.call()
     }
 
     /// How many rows of W the registers hold sums for.

@@ -8,7 +8,7 @@
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
 use crate::{
-    kernel::Kernel,
+    kernel::{FACTORS, Kernel},
     random::normal::{CHUNK, normal_of_bits, normals_of_bits},
 };
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ impl Draws {
 
     pub(super) fn many(&self, kernel: Kernel, ids: &[u64], out: &mut [f64], normal: bool) {
         assert_eq!(ids.len(), out.len(), "a place for each id");
-        kernel.dispatch(Many { draws: self, ids, out, normal });
+        kernel.dispatch(Many { kernel, draws: self, ids, out, normal });
     }
 }
 
@@ -128,6 +128,7 @@ fn uniform_of_bits(bits: u64) -> f64 {
 
 /// Many draws, compiled for the registers of a path, which changes no bit.
 struct Many<'a> {
+    kernel: Kernel,
     draws: &'a Draws,
     ids: &'a [u64],
     out: &'a mut [f64],
@@ -143,11 +144,12 @@ impl pulp::NullaryFnOnce for Many<'_> {
         let tail = self.draws.tail.map(u64::from);
         let mut keys = [self.draws.key; 10];
         (1..10).for_each(|round| keys[round] = next_key(keys[round - 1]));
-        let keys = keys.map(|key| key.map(u64::from));
+        let wide_keys = keys.map(|key| key.map(u64::from));
         for (ids, out) in self.ids.chunks(CHUNK).zip(self.out.chunks_mut(CHUNK)) {
             let bits = &mut bits[..ids.len()];
+            let done = self.kernel.philox(ids, self.draws.tail, &keys, bits);
             // Nothing but a plain zip, of which the compiler makes a loop over registers.
-            bits.iter_mut().zip(ids).for_each(|(bits, &id)| *bits = wide_philox(id, tail, &keys));
+            bits[done..].iter_mut().zip(&ids[done..]).for_each(|(bits, &id)| *bits = wide_philox(id, tail, &wide_keys));
             if self.normal {
                 normals_of_bits(bits, out);
             } else {
@@ -166,9 +168,6 @@ const fn lo(x: u64) -> u32 {
 const fn hi(x: u64) -> u32 {
     (x >> 32) as u32
 }
-
-/// The multipliers of Philox4x32.
-const FACTORS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 
 /// Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
 #[inline(always)]
