@@ -81,9 +81,9 @@ fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Reject
         Feedback::Responders { worth } if response.reward.is_none() => return Ok(Some(worth + 0.0)),
         _ => response.reward.as_ref().ok_or(Rejection::MissingReward)?,
     };
-    match text.trim().parse::<f64>() {
-        Ok(reward) if reward.is_finite() => Ok(Some(reward + 0.0)),
-        _ => Err(Rejection::BadReward(text.clone())),
+    match response.number {
+        Some(reward) => Ok(Some(reward + 0.0)),
+        None => Err(Rejection::BadReward(text.clone())),
     }
 }
 

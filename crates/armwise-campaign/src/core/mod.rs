@@ -52,7 +52,7 @@ pub use fold::Counts;
 pub use hash::Sha;
 pub use journal::{Check, EachDecision, Journal, Kept, Named, Record, Rows, Seal};
 pub use key::Key;
-pub use learn::{Feedback, Learned, learn};
+pub use learn::{Feedback, LearnOptions, Learned, learn, learn_with};
 pub use refusal::{Frozen, Refusal};
 pub use rejection::Rejection;
 pub use results::{fates, results, sends};

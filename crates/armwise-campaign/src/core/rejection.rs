@@ -132,7 +132,10 @@ impl Rejection {
             }
             Self::Nobody => "neither decision nor customer is given".to_owned(),
             Self::MissingReward => "the reward is missing".to_owned(),
-            Self::BadReward(text) => format!("the reward {:?} is not a finite number", short(text)),
+            Self::BadReward(text) => {
+                let hint = if text.contains([',', '.']) { "; which decimal mark the table has can be given" } else { "" };
+                format!("the reward {:?} is not a finite number{hint}", short(text))
+            }
             Self::RewardOutside(reward) => format!("the reward {reward} is outside what the campaign allows"),
             Self::UnknownDecision(text) => format!("there is no decision {text}"),
             Self::UnknownCustomer(customer) => format!("customer {customer:?} was never chosen"),

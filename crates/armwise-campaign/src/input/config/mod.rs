@@ -9,7 +9,7 @@ mod template;
 pub(crate) use check::room;
 pub use template::{LeftOut, guess, quoted, template};
 
-use crate::Error;
+use crate::{Error, table::TableRules};
 use armwise::{Algorithm, ArmWiseTs, OnInfeasible, Quota, Ties};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, path::Path};
@@ -46,6 +46,9 @@ pub struct Config {
     /// The features.
     #[serde(default)]
     pub features: FeatureRules,
+    /// How tables in files are read.
+    #[serde(default, skip_serializing_if = "TableRules::is_empty")]
+    pub tables: TableRules,
 }
 
 /// A promotion.

@@ -7,7 +7,7 @@ use super::{Config, FeatureColumn, Kind, MissingRule};
 use crate::{
     Error,
     input::Source,
-    table::{BATCH, ColumnType, Rows},
+    table::{BATCH, ColumnType, Parsed, Rows, column_named},
 };
 use armwise::id_of;
 use std::{collections::BTreeSet, fmt::Write};
@@ -20,7 +20,12 @@ pub type LeftOut = Vec<(String, String)>;
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read or has no rows.
 pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn>, LeftOut), Error> {
-    let columns: Vec<_> = table.columns()?.into_iter().filter(|(name, _)| !own.contains(name)).collect();
+    let mut columns = table.columns()?;
+    // The rules may write a name in another case than the table.
+    let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    let found = |name: &String| column_named(names.iter().map(String::as_str), name).ok().flatten();
+    let own: BTreeSet<&String> = own.iter().filter_map(found).map(|place| &names[place]).collect();
+    columns.retain(|(name, _)| !own.contains(name));
     let mut seen: Vec<Seen> = columns.iter().map(|_| Seen::default()).collect();
     let mut left = BATCH;
     for rows in table.batches(None)? {
@@ -68,7 +73,7 @@ impl Seen {
                 match text {
                     None => self.missing = true,
                     Some(text) => {
-                        self.words |= text.trim().parse::<f64>().is_err();
+                        self.words |= rows.parsed(text) == Parsed::Not;
                         if self.texts.len() <= TEXTS {
                             self.texts.insert(id_of(text));
                         }

@@ -4,7 +4,12 @@
 //! what becomes of it. Infinities, numbers above 1e100 and text that is not a number, "nan" and "inf" included, are errors
 //! with row and column.
 
-use super::arrays::{all_finite, numbers_of, whole_numbers};
+use super::{
+    arrays::{all_finite, numbers_of, whole_numbers},
+    batches::column_named,
+    numbers::{Parsed, flag, parse},
+    rules::Decimal,
+};
 use crate::Error;
 use arrow_array::{
     Array, ArrayRef, RecordBatch,
@@ -56,17 +61,19 @@ pub struct Rows {
     batch: RecordBatch,
     table: Arc<str>,
     first: u64,
+    /// The decimal mark of numbers in text; none where it is not known.
+    decimal: Option<Decimal>,
 }
 
 impl Rows {
-    pub(super) fn new(batch: RecordBatch, table: Arc<str>, first: u64) -> Self {
-        Self { batch, table, first }
+    pub(super) fn new(batch: RecordBatch, table: Arc<str>, first: u64, decimal: Option<Decimal>) -> Self {
+        Self { batch, table, first, decimal }
     }
 
     /// At most `count` of the rows, from `first` on.
     pub(crate) fn piece(&self, first: usize, count: usize) -> Self {
         let batch = self.batch.slice(first, count.min(self.len() - first));
-        Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64 }
+        Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64, decimal: self.decimal }
     }
 
     /// How many rows.
@@ -98,7 +105,16 @@ impl Rows {
     /// Whether there is such a column.
     #[must_use]
     pub fn has(&self, column: &str) -> bool {
-        self.batch.column_by_name(column).is_some()
+        self.find(column).is_some()
+    }
+
+    /// The column with this name, which may differ in case.
+    fn find(&self, name: &str) -> Option<&ArrayRef> {
+        self.batch.column_by_name(name).or_else(|| {
+            let schema = self.batch.schema_ref();
+            let place = column_named(schema.fields().iter().map(|field| field.name().as_str()), name);
+            place.ok().flatten().map(|place| self.batch.column(place))
+        })
     }
 
     /// An error about a cell.
@@ -109,7 +125,7 @@ impl Rows {
     }
 
     fn column(&self, name: &str) -> Result<&ArrayRef, Error> {
-        self.batch.column_by_name(name).ok_or_else(|| Error::table(&self.table, format!("column {name:?} is missing")))
+        self.find(name).ok_or_else(|| Error::table(&self.table, format!("column {name:?} is missing")))
     }
 
     fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
@@ -153,7 +169,7 @@ impl Rows {
 
     /// The numbers of a column that stores them in single precision, if none is missing or infinite.
     pub(crate) fn singles(&self, column: &str) -> Option<&[f32]> {
-        let singles = self.batch.column_by_name(column)?.as_primitive_opt::<Float32Type>()?;
+        let singles = self.find(column)?.as_primitive_opt::<Float32Type>()?;
         let finite = all_finite(singles.values());
         (singles.null_count() == 0 && finite).then(|| &singles.values()[..])
     }
@@ -176,16 +192,32 @@ impl Rows {
         Ok(texts)
     }
 
+    /// What a text of these rows is as a number.
+    pub(crate) fn parsed(&self, text: &str) -> Parsed {
+        parse(text, self.decimal)
+    }
+
     fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
-        match text.trim().parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
-            Ok(_) => {
-                let text = short(text);
-                let problem = format!("{text:?} is not a finite number; leave the field empty where one is missing");
-                Err(self.bad(row, column, problem))
+        let shown = short(text);
+        let problem = match self.parsed(text) {
+            Parsed::Number(number) => return Ok(number),
+            Parsed::NotFinite => {
+                format!("{shown:?} is not a finite number; leave the field empty where one is missing")
             }
-            Err(_) => Err(self.bad(row, column, format!("{:?} is not a number", short(text)))),
-        }
+            Parsed::OtherMark if self.decimal == Some(Decimal::Comma) => format!(
+                "{shown:?} has a decimal point where numbers have a decimal comma; write it with a comma, or give \
+                 decimal = \".\" if all numbers have a point"
+            ),
+            Parsed::OtherMark => {
+                format!("{shown:?} is not a number; if the comma is a decimal comma, give decimal = \",\"")
+            }
+            Parsed::Ambiguous => format!(
+                "{shown:?} may have a decimal mark or one between thousands, and no number before it tells; give \
+                 decimal = \".\" or \",\""
+            ),
+            Parsed::Not => format!("{shown:?} is not a number"),
+        };
+        Err(self.bad(row, column, problem))
     }
 
     /// Names and ids as text. Whole numbers may have been stored as floats, as they are where some are missing, but only
@@ -269,33 +301,41 @@ impl Rows {
         Ok(texts)
     }
 
-    /// The flags of a column: true and false, 1 and 0, yes and no.
+    /// The flags of a column: true and false, 1 and 0, yes and no, y and n, in any case.
     ///
     /// # Errors
     /// [`Error::Cell`] for anything else, including a missing flag.
     pub fn flags(&self, column: &str) -> Result<Vec<bool>, Error> {
         let mut flags = Vec::with_capacity(self.len());
         let mut take = |row: usize, text: Option<&str>| {
-            let text = text.map(|text| text.trim().to_ascii_lowercase());
-            flags.push(match text.as_deref() {
-                Some("true" | "1" | "yes" | "1.0") => true,
-                Some("false" | "0" | "no" | "0.0") => false,
-                Some(other) => return Err(self.bad(row, column, format!("{other:?} is neither true nor false"))),
-                None => return Err(self.bad(row, column, "true or false is needed, but the value is missing")),
-            });
-            Ok(())
+            let problem = match text.map(|text| (text, flag(text))) {
+                Some((_, Some(flag))) => {
+                    flags.push(flag);
+                    return Ok(());
+                }
+                Some((text, None)) => {
+                    format!("{:?} is neither yes nor no; write true or false, yes or no, 1 or 0", short(text))
+                }
+                None => "yes or no is needed, but the value is missing".to_owned(),
+            };
+            Err(self.bad(row, column, problem))
         };
         match numbers_of(self.column(column)?) {
-            Some(numbers) => {
-                numbers.iter().enumerate().try_for_each(|(row, number)| take(row, Some(&number.to_string())))?;
-            }
+            Some(numbers) => numbers.iter().enumerate().try_for_each(|(row, number)| {
+                take(row, (!number.is_nan()).then(|| number.to_string()).as_deref())
+            })?,
             None => self.each_text(column, take)?,
         }
         Ok(flags)
     }
 
+    /// What separates the numbers of a vector in text.
+    fn between(&self) -> &'static [char] {
+        if self.decimal == Some(Decimal::Comma) { &[';', ' '] } else { &[',', ';', ' '] }
+    }
+
     /// The vectors of a column, `dim` numbers to a row, all NaN where missing. In text the numbers are separated by
-    /// commas, semicolons or blanks, with or without brackets around them.
+    /// commas (unless these are decimal marks), semicolons or blanks, with or without brackets around them.
     ///
     /// # Errors
     /// [`Error::Cell`] for a vector of another length, or text that is not a number.
@@ -341,7 +381,7 @@ impl Rows {
         self.each_text(column, |row, text| {
             let parse = |text: &str| -> Result<Vec<f64>, Error> {
                 let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
-                let parts = inner.split([',', ';', ' ']).filter(|part| !part.is_empty());
+                let parts = inner.split(self.between()).filter(|part| !part.is_empty());
                 parts.map(|part| self.parse(row, column, part)).collect()
             };
             take(row, text.map(parse).transpose()?)
@@ -360,7 +400,7 @@ impl Rows {
                 let mut length = 0;
                 self.each_text(column, |_, text| {
                     if let Some(text) = text.filter(|_| length == 0) {
-                        length = text.split([',', ';', ' ']).filter(|part| !part.trim().is_empty()).count();
+                        length = text.split(self.between()).filter(|part| !part.trim().is_empty()).count();
                     }
                     Ok(())
                 })?;
