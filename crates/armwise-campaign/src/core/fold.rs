@@ -68,8 +68,8 @@ impl Played {
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for row in self.decisions.iter().filter(|_| !self.revoked) {
-            if row.control {
-                counts.controls += 1;
+            if row.hold_out {
+                counts.hold_out += 1;
                 continue;
             }
             counts.sends += 1;
@@ -101,7 +101,8 @@ pub struct Counts {
     /// How many did not arrive.
     pub undelivered: u64,
     /// How many customers of the hold-out would have been chosen.
-    pub controls: u64,
+    #[serde(alias = "controls")]
+    pub hold_out: u64,
     /// The sum of the rewards, in the order of the decisions.
     pub rewards: f64,
 }
@@ -121,7 +122,7 @@ pub fn sum(empty: Model, rounds: &[Played], block_of: impl Fn(&str) -> Option<us
     let mut model = empty;
     for round in rounds {
         let mut seen = Vec::with_capacity(round.decisions.len());
-        for row in round.decisions.iter().filter(|row| !row.control) {
+        for row in round.decisions.iter().filter(|row| !row.hold_out) {
             let Some(reward) = round.fate(row.id).reward() else { continue };
             // The model refuses a block that does not exist.
             let block = block_of(&row.promotion).map_or(u32::MAX, |block| block as u32);
