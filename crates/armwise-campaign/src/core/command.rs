@@ -3,7 +3,7 @@
 //! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
 //! a default, or older journals cannot be read.
 
-use super::{Sha, Tag};
+use super::{PutAside, Sha, Tag};
 use crate::{config::Config, recipe::Recipe, round::ChosenSummary};
 use armwise::Model;
 use serde::{Deserialize, Serialize};
@@ -154,6 +154,9 @@ pub struct Responses {
     pub repeated: u64,
     /// How many of them were put aside.
     pub rejected: u64,
+    /// The decisions that stay pending because the rows about them were put aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<PutAside>,
 }
 
 /// A round that something happened to as a whole.

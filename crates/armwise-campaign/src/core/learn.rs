@@ -7,9 +7,10 @@
 //! does.
 
 use super::{
-    Campaign, Command, DecisionId, Draft, Key, Outcome, Refusal, Rejection, Responses, Sha,
+    Campaign, Command, DecisionId, Draft, Flaw, Key, Outcome, Refusal, Rejection, Responses, Sha,
+    aside::grouped,
     find::Finder,
-    judge::{self, Verdict},
+    judge::{self, Claim, Verdict},
 };
 use crate::{
     Error,
@@ -73,6 +74,8 @@ pub struct Learned {
     pub rejected: u64,
     /// How many were put aside for which kind of reason.
     pub reasons: BTreeMap<&'static str, u64>,
+    /// How many decisions stay pending because the rows about them were put aside for a bad value.
+    pub pending: u64,
     /// The rounds that changed.
     pub rounds: Vec<u64>,
     /// The hash of the model now.
@@ -160,23 +163,25 @@ pub fn learn_with(
         *reasons.entry(rejection.reason()).or_default() += 1;
         rejects.push(responses[*place].cells(&rejection.text(campaign.tag())));
     }
+    let aside = grouped(&judged.aside);
+    let pending = judged.aside.len() as u64;
     let outcomes: Vec<Outcome> = judged.applied.into_values().collect();
     let rounds: BTreeSet<u64> = outcomes.iter().map(|outcome| outcome.decision.round).collect();
     let rounds: Vec<u64> = rounds.into_iter().collect();
     let (read, rejected) = (responses.len() as u64, judged.rejected.len() as u64);
     let model = match earlier {
         Some((entry, _)) => entry.model,
-        None if outcomes.is_empty() && key.is_none() => campaign.model_hash(),
+        None if outcomes.is_empty() && judged.newly == 0 && key.is_none() => campaign.model_hash(),
         None => {
             let (table, repeated) = (table.name().to_owned(), judged.repeated);
-            let told = Responses { table, digest, rounds: rounds.clone(), read, repeated, rejected };
+            let told = Responses { table, digest, rounds: rounds.clone(), read, repeated, rejected, aside };
             let draft = Draft { key, outcomes: &outcomes, ..Draft::new(feedback.command(told)) };
             campaign.append(&against, &draft, || Ok(()))?;
             campaign.model_hash()
         }
     };
     let (applied, repeated) = (outcomes.len() as u64, judged.repeated);
-    Ok((Learned { rows: read, applied, repeated, rejected, reasons, rounds, model }, rejects))
+    Ok((Learned { rows: read, applied, repeated, rejected, reasons, pending, rounds, model }, rejects))
 }
 
 /// What is to be done with the rows of a table.
@@ -186,30 +191,49 @@ struct Judged {
     repeated: u64,
     /// By the row's index.
     rejected: Vec<(usize, Rejection)>,
+    /// The decisions that stay pending, with the flaw of the first row about them.
+    aside: BTreeMap<DecisionId, Flaw>,
+    /// How many of these were not known to be so.
+    newly: u64,
 }
 
 fn judge_all(finder: &Finder<'_>, responses: &[Response], feedback: Feedback, keyed: bool) -> Result<Judged, Error> {
     let claims =
         responses.iter().map(|response| judge::claim(finder, response, feedback)).collect::<Result<Vec<_>, _>>()?;
-    let contradicted = judge::contradictions(claims.iter().flatten());
+    let contradicted = judge::contradictions(claims.iter().filter_map(Claim::outcome));
     let mut judged = Judged::default();
     for (place, claim) in claims.into_iter().enumerate() {
-        let verdict = match claim {
-            Err(verdict) => verdict,
-            Ok(Outcome { decision, .. }) if contradicted.contains(&decision) => {
-                Verdict::Reject(Rejection::Contradiction(decision))
+        let (about, verdict) = match claim {
+            Claim::Not(about, rejection) => (about, Verdict::Reject(rejection)),
+            Claim::Is(Outcome { decision, .. }) if contradicted.contains(&decision) => {
+                (Some(decision), Verdict::Reject(Rejection::Contradiction(decision)))
             }
-            Ok(outcome) if judged.applied.contains_key(&outcome.decision) => Verdict::Repeated,
-            Ok(outcome) => judge::judge(finder, outcome, feedback, keyed)?,
+            Claim::Is(outcome) if judged.applied.contains_key(&outcome.decision) => (None, Verdict::Repeated),
+            Claim::Is(outcome) => (None, judge::judge(finder, outcome, feedback, keyed)?),
         };
         match verdict {
             Verdict::Apply(outcome) => {
                 judged.applied.insert(outcome.decision, outcome);
             }
             Verdict::Repeated => judged.repeated += 1,
-            Verdict::Reject(rejection) => judged.rejected.push((place, rejection)),
+            Verdict::Reject(rejection) => {
+                if let Some((id, flaw)) = about.zip(Flaw::of(&rejection)) {
+                    judged.aside.entry(id).or_insert(flaw);
+                }
+                judged.rejected.push((place, rejection));
+            }
         }
     }
+    // Only what has no outcome yet can stay pending, and only first rewards say that somebody answered.
+    let first = matches!(feedback, Feedback::Rewards | Feedback::Responders { .. });
+    let mut aside = BTreeMap::new();
+    for (id, flaw) in judged.aside {
+        if first && !judged.applied.contains_key(&id) && finder.is_pending(id)? {
+            judged.newly += u64::from(!finder.is_aside(id));
+            aside.insert(id, flaw);
+        }
+    }
+    judged.aside = aside;
     Ok(judged)
 }
 

@@ -12,6 +12,7 @@
 
 mod amend;
 mod append;
+mod aside;
 mod back;
 mod bytes;
 mod campaign;
@@ -52,6 +53,7 @@ pub use fold::Counts;
 pub use hash::Sha;
 pub use journal::{Check, EachDecision, Journal, Kept, Named, Record, Rows, Seal};
 pub use key::Key;
+pub use aside::{Flaw, PutAside};
 pub use learn::{Feedback, LearnOptions, Learned, learn, learn_with};
 pub use refusal::{Frozen, Refusal};
 pub use rejection::Rejection;

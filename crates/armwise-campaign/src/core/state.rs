@@ -1,11 +1,12 @@
 //! Where a campaign stands after an entry: rounds, rules, hashes of the sums. A left fold over the entries.
 //!
 //! An entry says what it changed, so the state needs no rows. A checkpoint vouches for the state's bytes: a new field
-//! must go into [`State::encode`] and [`State::decode`], and makes older checkpoints unreadable, which costs one walk
-//! over the whole journal and nothing else.
+//! must go into [`State::encode`] and [`State::decode`], at the end and only where there is something to say: a state
+//! without it must have the bytes that it always had, or older checkpoints would no longer vouch for it.
 
 use super::{
-    Changes, Command, Counts, Entry, Sha,
+    Changes, Command, Counts, Entry, Flaw, PutAside, Sha,
+    aside::Aside,
     bytes::{Reader, Writer},
 };
 use serde::Serialize;
@@ -69,12 +70,20 @@ pub(super) struct State {
     pub(super) sums: BTreeMap<u64, Sha>,
     /// The hash of the model.
     pub(super) model: Sha,
+    /// Of the rounds that have some: decisions about which rows were put aside.
+    pub(super) aside: BTreeMap<u64, Aside>,
 }
 
 impl State {
     /// Before the first entry.
     pub(super) fn new() -> Self {
-        Self { rules: Vec::new(), rounds: BTreeMap::new(), sums: BTreeMap::new(), model: Sha::of("") }
+        Self {
+            rules: Vec::new(),
+            rounds: BTreeMap::new(),
+            sums: BTreeMap::new(),
+            model: Sha::of(""),
+            aside: BTreeMap::new(),
+        }
     }
 
     /// Applies the next entry and returns the first segment whose sums are new. The error says why the entry cannot
@@ -109,7 +118,15 @@ impl State {
             }
             Command::Close(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.closed_by = Some(seq),
             Command::Revoke(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.revoked_by = Some(seq),
-            Command::Learn(_) | Command::Correct(_) | Command::Undelivered(_) | Command::Checkpoint(_) => {}
+            Command::Learn(told) => {
+                for PutAside { round, flaw, decisions } in &told.aside {
+                    let aside = self.aside.entry(*round).or_default();
+                    decisions.iter().for_each(|&number| {
+                        aside.entry(number).or_insert((seq, *flaw));
+                    });
+                }
+            }
+            Command::Correct(_) | Command::Undelivered(_) | Command::Checkpoint(_) => {}
         }
         for change in changes.rounds {
             let info = self.known(Some(change.round)).ok_or_else(|| bad(&"it changes an unknown round"))?;
@@ -143,7 +160,7 @@ impl State {
             // No entry has the number 0.
             out.whole(info.closed_by.unwrap_or(0));
             out.whole(info.revoked_by.unwrap_or(0));
-            let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards } = info.counts;
+            let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: _ } = info.counts;
             [sends, answered, silent, pending, undelivered, hold_out].into_iter().for_each(|value| out.whole(value));
             out.number(rewards);
             out.hash(info.heard);
@@ -152,6 +169,9 @@ impl State {
         for (&segment, &hash) in &self.sums {
             out.whole(segment);
             out.hash(hash);
+        }
+        if !self.aside.is_empty() {
+            self.encode_aside(&mut out);
         }
         out.0
     }
@@ -169,7 +189,7 @@ impl State {
             let [closed_by, revoked_by] = wholes(&mut bytes)?.map(|seq| Some(seq).filter(|&seq| seq > 0));
             let [sends, answered, silent, pending, undelivered, hold_out] = wholes(&mut bytes)?;
             let rewards = bytes.number()?;
-            let counts = Counts { sends, answered, silent, pending, undelivered, hold_out, rewards };
+            let counts = Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: 0 };
             let heard = bytes.hash()?;
             let info =
                 RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };
@@ -179,7 +199,37 @@ impl State {
             let segment = bytes.whole()?;
             state.sums.insert(segment, bytes.hash()?);
         }
+        if !bytes.is_done() {
+            state.decode_aside(&mut bytes)?;
+        }
         bytes.is_done().then_some(state)
+    }
+
+    fn encode_aside(&self, out: &mut Writer) {
+        out.whole(self.aside.len() as u64);
+        for (&round, aside) in &self.aside {
+            let still = self.rounds.get(&round).map_or(0, |info| info.counts.aside);
+            [round, still, aside.len() as u64].into_iter().for_each(|value| out.whole(value));
+            for (&number, &(seq, flaw)) in aside {
+                let flaw = Flaw::ALL.iter().position(|own| *own == flaw).unwrap_or_default();
+                [u64::from(number), seq, flaw as u64].into_iter().for_each(|value| out.whole(value));
+            }
+        }
+    }
+
+    fn decode_aside(&mut self, bytes: &mut Reader<'_>) -> Option<()> {
+        for _ in 0..bytes.whole()? {
+            let [round, still, count] = wholes(bytes)?;
+            let mut aside = Aside::new();
+            for _ in 0..count {
+                let [number, seq, flaw] = wholes(bytes)?;
+                let flaw = *Flaw::ALL.get(usize::try_from(flaw).ok()?)?;
+                aside.insert(u32::try_from(number).ok()?, (seq, flaw));
+            }
+            self.rounds.get_mut(&round)?.counts.aside = still;
+            self.aside.insert(round, aside);
+        }
+        Some(())
     }
 }
 

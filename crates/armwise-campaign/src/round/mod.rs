@@ -10,6 +10,7 @@ mod part;
 mod prepare;
 mod sample;
 mod summary;
+mod words;
 
 pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
 
@@ -23,12 +24,13 @@ use crate::{
     input::Source,
     table::SheetFile,
 };
-use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Learner, OnInfeasible, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
 use rayon::prelude::*;
 use std::collections::HashSet;
+use words::told;
 
 /// Options of a choice.
 #[derive(Debug, Clone, Default)]
@@ -204,31 +206,6 @@ impl Choice {
         })?;
         Ok(self.summary)
     }
-}
-
-/// Quotas that cannot be met, in the campaign's words.
-fn told(config: &Config, error: armwise::Error) -> Error {
-    let armwise::Error::Infeasible(reason) = &error else { return error.into() };
-    // In a large table, only candidates are counted, so the numbers may be too small.
-    let (reason, counted) = match reason {
-        Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
-        reason => (reason, true),
-    };
-    if let Infeasible::QuotasCost { least, budget } = reason {
-        let text = format!(
-            "the quotas cost at least about {least}, which is more than the budget of {budget}; lower the quotas, or give \
-             them as {{ max = ... }}"
-        );
-        return Error::Usage(text);
-    }
-    let Infeasible::TooFewRows { blocks, needed, places, .. } = reason else { return error.into() };
-    let names: Vec<&str> = blocks.iter().map(|&block| config.promotion[block].name.as_str()).collect();
-    let names = names.join(", ");
-    let can = if counted { format!("only {places} can be made") } else { "fewer can be made".to_owned() };
-    Error::Usage(format!(
-        "the quotas cannot be met: {names} need {needed} sends, but with who is eligible and the limits {can}; lower the \
-         quotas, write them as {{ max = ... }}, or set limits.on_infeasible = \"fill\""
-    ))
 }
 
 fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Result<Round, Error> {

@@ -7,7 +7,7 @@ use super::{Config, FeatureColumn, Kind, MissingRule};
 use crate::{
     Error,
     input::Source,
-    table::{BATCH, ColumnType, Parsed, Rows, column_named},
+    table::{BATCH, ColumnType, Parsed, Rows, TableRules, column_named},
 };
 use armwise::id_of;
 use std::{collections::BTreeSet, fmt::Write};
@@ -108,6 +108,28 @@ pub fn quoted(text: &str) -> String {
     json.chars().map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
+/// How tables are read, as TOML; what is left to be detected is a comment.
+fn tables(rules: &TableRules) -> String {
+    let mut text = "\n[tables]                     # how tables are read, where a file does not tell by itself\n".to_owned();
+    let said = serde_json::to_value(rules).unwrap_or_default();
+    for (key, example, what) in [
+        ("separator", ";", "of columns in text: \",\" or \";\" or \"tab\""),
+        ("decimal", ",", "the decimal mark of numbers in text"),
+        ("encoding", "latin-1", "of text that is not UTF-8"),
+        ("sheet", "Customers", "of a workbook with several"),
+        ("customer_column", "customer_id", "of responses, if it has another name there"),
+        ("reward_column", "revenue", "of responses, if it is not \"reward\""),
+    ] {
+        let (off, value) = match said.get(key).and_then(serde_json::Value::as_str) {
+            Some(value) => ("", value),
+            None => ("# ", example),
+        };
+        let line = format!("{off}{key} = {}", quoted(value));
+        let _ = writeln!(text, "{line:<28} # {what}");
+    }
+    text
+}
+
 /// The configuration as TOML with comments.
 #[must_use]
 pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
@@ -175,5 +197,6 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
     for (name, reason) in left_out {
         let _ = writeln!(text, "\n# {} is left out: {reason}.", quoted(name));
     }
+    text += &tables(&config.tables);
     text
 }

@@ -95,7 +95,7 @@ fn walk(
 ) -> Result<(), Error> {
     let unreadable = |error| Error::unreadable(table, "", error);
     let cells = workbook.worksheet_cells_reader(sheet).map_err(unreadable)?;
-    let mut rows = RowsOf { cells, next: None, table };
+    let mut rows = RowsOf { cells, next: None, ended: false, table };
     let Some((_, head)) = rows.next()? else {
         return Err(Error::table(table, "the sheet is empty; its first row must name the columns"));
     };
@@ -166,6 +166,8 @@ struct RowsOf<'a, 't> {
     cells: XlsxCellReader<'a, Cursor<Vec<u8>>>,
     /// The first cell of the next row.
     next: Option<(u32, u32, Content<'a>)>,
+    /// The reader may not be asked again after the last cell.
+    ended: bool,
     table: &'t str,
 }
 
@@ -195,9 +197,12 @@ impl<'a> RowsOf<'a, '_> {
 
     /// The next cell that is not empty.
     fn cell(&mut self) -> Result<Option<(u32, u32, Content<'a>)>, Error> {
-        loop {
+        while !self.ended {
             let cell = self.cells.next_cell_with_formula_metadata();
-            let Some(cell) = cell.map_err(|error| Error::unreadable(self.table, "", error))? else { return Ok(None) };
+            let Some(cell) = cell.map_err(|error| Error::unreadable(self.table, "", error))? else {
+                self.ended = true;
+                break;
+            };
             let (line, column) = cell.pos;
             match (cell.value, cell.formula) {
                 (DataRef::Empty, None) => {}
@@ -207,6 +212,7 @@ impl<'a> RowsOf<'a, '_> {
                 (value, _) => return Ok(Some((line, column, Content::Value(value)))),
             }
         }
+        Ok(None)
     }
 }
 
