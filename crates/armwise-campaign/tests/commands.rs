@@ -12,7 +12,7 @@ use armwise_campaign::{
     round::{ChooseOptions, choose},
 };
 use common::{Folder, begin, choose_round, customers, learn_text, open};
-use std::path::Path;
+use std::{fmt::Write, path::Path};
 
 const RULES: &str = "segment = \"region\"\n[limits]\nrest = 1\nhold_out = 0.2\n\
     [[promotion]]\nname = \"mail\"\nquota = 12\n[[promotion]]\nname = \"call\"\nquota = 5\n\
@@ -252,7 +252,7 @@ fn a_choice_is_committed_only_to_the_campaign_it_was_made_for() {
 fn answer(campaign: &mut Campaign, folder: &Folder, round: u64) {
     let mut text = String::from("decision,reward\n");
     for sent in campaign.sent(round).unwrap().iter().filter(|sent| !sent.control && sent.id.number % 3 > 0) {
-        text += &format!("{},{}\n", sent.id, f64::from(sent.id.number % 7) / 8.0);
+        let _ = writeln!(text, "{},{}", sent.id, f64::from(sent.id.number % 7) / 8.0);
     }
     learn_text(campaign, folder, Feedback::Rewards, &text).unwrap();
     close(campaign, round, None).unwrap();

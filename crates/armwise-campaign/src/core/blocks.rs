@@ -30,12 +30,8 @@ pub(super) fn merge(model: &mut Model, sums: &Model) -> Result<(), Error> {
     if mine < theirs {
         *model = widened(model.clone(), theirs)?;
     }
-    if theirs < mine {
-        model.merge(&widened(sums.clone(), mine)?)?
-    } else {
-        model.merge(sums)?
-    }
-    Ok(())
+    let widened = if theirs < mine { Some(widened(sums.clone(), mine)?) } else { None };
+    Ok(model.merge(widened.as_ref().unwrap_or(sums))?)
 }
 
 /// `before` and after them the promotions of the rules that are new.
