@@ -26,7 +26,7 @@ fn rules(text: &str) -> Config {
 fn view(campaign: &Campaign, round: u64) -> Vec<(String, u64, Option<f64>)> {
     let db = rusqlite::Connection::open(campaign.path()).unwrap();
     let sql =
-        "SELECT fate, count(*), sum(reward) FROM result WHERE round = ? AND control = 0 GROUP BY fate ORDER BY fate";
+        "SELECT fate, count(*), sum(reward) FROM result WHERE round = ? AND hold_out = 0 GROUP BY fate ORDER BY fate";
     let mut statement = db.prepare(sql).unwrap();
     let rows = statement
         .query_map([round.cast_signed()], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned(), row.get(2)?)));
@@ -66,7 +66,7 @@ fn a_revoked_round_was_never_sent() {
 
     let line = status(&campaign).unwrap().rounds[1].clone();
     assert_eq!(
-        (line.revoked, line.sends, line.answered, line.silent, line.pending, line.controls),
+        (line.revoked, line.sends, line.answered, line.silent, line.pending, line.hold_out),
         (true, 0, 0, 0, 0, 0)
     );
     assert!(fates(&campaign, 2).unwrap().iter().all(|(_, fate)| *fate == Fate::Revoked));
@@ -75,8 +75,8 @@ fn a_revoked_round_was_never_sent() {
     let told = report(&campaign).unwrap();
     assert_eq!((told.rounds[1].revoked, told.rounds[1].tally.sends), (true, 0));
     assert_eq!(told.promotions.iter().map(|line| line.tally.sends).sum::<u64>(), 17, "of the first round alone");
-    let controls = |round: u64| campaign.sent(round).unwrap().iter().filter(|sent| sent.control).count() as u64;
-    assert_eq!(told.uplift.last().unwrap().held_out.sends, controls(1));
+    let hold_out = |round: u64| campaign.sent(round).unwrap().iter().filter(|sent| sent.hold_out).count() as u64;
+    assert_eq!(told.uplift.last().unwrap().hold_out.sends, hold_out(1));
     let told = why(&campaign, &first.customer, None, None).unwrap();
     assert!(told.revoked && told.round == 2, "chosen in no other round");
 
@@ -103,7 +103,7 @@ fn a_round_that_was_revoked_before_anything_was_heard_leaves_no_trace_in_the_mod
     // A customer of both rounds: a response can only be about the one that was sent.
     choose_round(&mut campaign, &table).unwrap();
     let both = campaign.sent(2).unwrap().into_iter().find(|now| {
-        sent.iter().any(|then| (&then.customer, &then.promotion) == (&now.customer, &now.promotion)) && !now.control
+        sent.iter().any(|then| (&then.customer, &then.promotion) == (&now.customer, &now.promotion)) && !now.hold_out
     });
     let both = both.expect("without rest, some are chosen again");
     let text = format!("customer,promotion,reward\n{},{},1\n", both.customer, both.promotion);
@@ -162,7 +162,7 @@ fn amended_rules_hold_from_the_next_round_on() {
     let mut model = armwise::Model::new(campaign.recipe().dim(), 2).unwrap();
     for (round, default) in [(1, 0.0), (3, 0.25)] {
         let mut sums = armwise::Model::new(campaign.recipe().dim(), 2).unwrap();
-        for sent in campaign.sent(round).unwrap().iter().filter(|sent| !sent.control) {
+        for sent in campaign.sent(round).unwrap().iter().filter(|sent| !sent.hold_out) {
             let reward = match (round, sent.id.number) {
                 (1, 1) => 1.0,
                 (1, 14) => 0.5,
@@ -181,7 +181,7 @@ fn amended_rules_hold_from_the_next_round_on() {
             let told = why(&campaign, &sent.customer, Some(round), None).unwrap();
             let own = told.promotions.iter().find(|line| line.promotion == sent.promotion).unwrap();
             assert_eq!((own.score.to_bits(), own.draw), (sent.score.to_bits(), sent.draw), "round {round}");
-            assert_eq!(told.held_out, sent.control, "round {round}");
+            assert_eq!(told.hold_out, sent.hold_out, "round {round}");
         }
     }
     assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
@@ -251,7 +251,7 @@ fn a_choice_is_committed_only_to_the_campaign_it_was_made_for() {
 /// Learns a reward for every send of a round that only its decision decides, and closes the round.
 fn answer(campaign: &mut Campaign, folder: &Folder, round: u64) {
     let mut text = String::from("decision,reward\n");
-    for sent in campaign.sent(round).unwrap().iter().filter(|sent| !sent.control && sent.id.number % 3 > 0) {
+    for sent in campaign.sent(round).unwrap().iter().filter(|sent| !sent.hold_out && sent.id.number % 3 > 0) {
         let _ = writeln!(text, "{},{}", sent.id, f64::from(sent.id.number % 7) / 8.0);
     }
     learn_text(campaign, folder, Feedback::Rewards, &text).unwrap();

@@ -104,11 +104,14 @@ fn eligibility_rest_and_hold_out_are_kept() {
     for round in 1..=5 {
         let summary = choose_round(&mut campaign, &table).unwrap();
         assert_eq!((summary.sends, summary.segments.values().sum::<u64>()), (60, 60));
-        // A fifth of the customers is held out, and the same rules find a quarter as many of them (0.2 / 0.8).
-        assert!((35..=85).contains(&summary.held_out) && (13..=17).contains(&summary.controls), "{summary:?}");
+        // A fifth of the customers is in the hold-out, and the same rules find a quarter as many of them (0.2 / 0.8).
+        assert!(
+            (35..=85).contains(&summary.hold_out_customers) && (13..=17).contains(&summary.hold_out),
+            "{summary:?}"
+        );
         for sent in campaign.sent(round).unwrap() {
             assert!(sent.promotion == "mail" || may_call[sent.customer.as_str()]);
-            if sent.control {
+            if sent.hold_out {
                 held.insert(sent.customer);
             } else {
                 let before = last.insert(sent.customer.clone(), round);

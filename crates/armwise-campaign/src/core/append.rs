@@ -163,9 +163,9 @@ impl Campaign {
         match draft.command {
             Command::Init(_) | Command::Amend(_) | Command::Checkpoint(_) => {}
             Command::Choose(ref chosen) => {
-                let controls = draft.decisions.iter().filter(|sent| sent.control).count() as u64;
-                let sends = draft.decisions.len() as u64 - controls;
-                let counts = Counts { sends, pending: sends, controls, ..Counts::default() };
+                let hold_out = draft.decisions.iter().filter(|sent| sent.hold_out).count() as u64;
+                let sends = draft.decisions.len() as u64 - hold_out;
+                let counts = Counts { sends, pending: sends, hold_out, ..Counts::default() };
                 let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
                 return Ok((Changes { rounds: vec![round], sums: Vec::new() }, BTreeMap::new()));
             }

@@ -120,7 +120,8 @@ pub struct Chosen {
     /// How many customers the table had.
     pub customers: u64,
     /// How many of them are in the hold-out.
-    pub held_out: u64,
+    #[serde(alias = "held_out")]
+    pub hold_out_customers: u64,
     /// How many of them rested.
     pub resting: u64,
     /// Of a request with a key: what was asked, and the answer.

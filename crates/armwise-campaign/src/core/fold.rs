@@ -65,7 +65,7 @@ impl Played {
 
     /// The decisions that are learned from, with their rewards.
     pub fn learned(&self) -> impl Iterator<Item = (&Sent, f64)> {
-        let sent = self.decisions.iter().filter(|row| !row.control);
+        let sent = self.decisions.iter().filter(|row| !row.hold_out);
         sent.filter_map(|row| Some((row, self.fate(row.id).reward()?)))
     }
 
@@ -74,8 +74,8 @@ impl Played {
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for row in self.decisions.iter().filter(|_| !self.revoked) {
-            if row.control {
-                counts.controls += 1;
+            if row.hold_out {
+                counts.hold_out += 1;
                 continue;
             }
             counts.sends += 1;
@@ -107,7 +107,8 @@ pub struct Counts {
     /// How many did not arrive.
     pub undelivered: u64,
     /// How many customers of the hold-out would have been chosen.
-    pub controls: u64,
+    #[serde(alias = "controls")]
+    pub hold_out: u64,
     /// The sum of the rewards, in the order of the decisions.
     pub rewards: f64,
 }

@@ -28,7 +28,7 @@ pub struct RoundStatus {
     /// The mean reward of the sends that have one.
     pub mean_reward: Option<f64>,
     /// How many customers of the hold-out would have been chosen.
-    pub controls: u64,
+    pub hold_out: u64,
 }
 
 /// Where a campaign stands.
@@ -60,7 +60,7 @@ pub struct Status {
 /// [`Error::Damaged`].
 pub fn status(campaign: &Campaign) -> Result<Status, Error> {
     let rounds = campaign.rounds().values().map(|info| {
-        let Counts { sends, answered, silent, pending, undelivered, controls, rewards } = info.counts;
+        let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards } = info.counts;
         let heard = answered + silent;
         RoundStatus {
             round: info.round,
@@ -73,7 +73,7 @@ pub fn status(campaign: &Campaign) -> Result<Status, Error> {
             pending,
             undelivered,
             mean_reward: (heard > 0).then(|| rewards / heard as f64),
-            controls,
+            hold_out,
         }
     });
     let model = campaign.of_rules(&campaign.model()?, campaign.config())?;

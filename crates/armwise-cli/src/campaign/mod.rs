@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// End a round's response window: silence becomes the default reward.
     #[command(after_help = "Example: armwise close spring.armwise --round 3")]
     Close(learn::RoundArguments),
-    /// Take a round back that was never sent: no rewards, no rest, no controls.
+    /// Take a round back that was never sent: no rewards, no rest, no hold-out.
     #[command(after_help = "Example: armwise revoke spring.armwise --round 3")]
     Revoke(learn::RoundArguments),
     /// Change the rules from the next round on; what was learned stays.
