@@ -90,7 +90,7 @@ fn the_same_bad_table_again_leaves_no_entry_and_a_key_gets_the_same_answer() {
     assert_eq!(head.seq, 3, "an entry, though no reward was learned");
     let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, bad).unwrap();
     assert_eq!((campaign.head(), learned.pending), (head, 1));
-    let mut keyed = |campaign: &mut Campaign| {
+    let keyed = |campaign: &mut Campaign| {
         learn_asked(campaign, &folder, Feedback::Rewards, bad, None, Some("monday")).unwrap().0
     };
     let first = keyed(&mut campaign);
@@ -105,7 +105,7 @@ fn the_same_bad_table_again_leaves_no_entry_and_a_key_gets_the_same_answer() {
 fn what_is_known_already_or_closed_or_revoked_is_not_put_aside() {
     let (folder, mut campaign) = begun("not-aside");
     learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-1,1\n").unwrap();
-    let mut pending = |campaign: &mut Campaign, feedback, text: &str| {
+    let pending = |campaign: &mut Campaign, feedback, text: &str| {
         learn_text(campaign, &folder, feedback, text).unwrap().0.pending
     };
     assert_eq!(pending(&mut campaign, Feedback::Rewards, "decision,reward\nr1-1,x\n"), 0, "it has its reward");

@@ -171,6 +171,9 @@ pub struct OfRound {
 pub struct Rules {
     /// All of them, also those that stay as they were.
     pub config: Config,
+    /// Every promotion that the campaign ever had, in the order of the model's blocks; empty for those of the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<String>,
 }
 
 /// The hashes of a checkpoint; the bytes themselves are stored next to the journal.

@@ -14,6 +14,7 @@ mod amend;
 mod append;
 mod aside;
 mod back;
+mod blocks;
 mod bytes;
 mod campaign;
 pub(crate) mod clock;

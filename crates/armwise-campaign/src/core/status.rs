@@ -41,6 +41,8 @@ pub struct Status {
     pub tag: Tag,
     /// The promotions.
     pub promotions: Vec<String>,
+    /// Promotions of earlier rules. What was learned of them stays.
+    pub retired: Vec<String>,
     /// How many features a customer has.
     pub features: usize,
     /// How many entries the journal has.
@@ -61,14 +63,17 @@ pub struct Status {
 /// [`Error::Damaged`].
 pub fn status(campaign: &Campaign) -> Result<Status, Error> {
     let rounds = campaign.rounds().values().map(|info| round(campaign, info)).collect::<Result<_, _>>()?;
+    let model = campaign.of_rules(&campaign.model()?, campaign.config())?;
+    let retired = campaign.promotions().iter().filter(|name| campaign.config().block(name).is_none());
     Ok(Status {
         tag: campaign.tag(),
         promotions: campaign.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
+        retired: retired.cloned().collect(),
         features: campaign.recipe().dim(),
         entries: campaign.head().seq,
         head: campaign.head().hash,
         model: campaign.model_hash(),
-        observations: campaign.model()?.blocks().iter().map(armwise::Block::count).collect(),
+        observations: model.blocks().iter().map(armwise::Block::count).collect(),
         rounds,
     })
 }

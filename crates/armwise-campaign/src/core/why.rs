@@ -96,7 +96,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
         (None, None) if resting || hold_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
-    let model = campaign.replay(info.seq)?;
+    let model = campaign.of_rules(&campaign.replay(info.seq)?, &config)?;
     let learner = Learner::with_model(config.algorithm, model)?.with_ties(config.ties);
     let labels = campaign.recipe().labels();
     let names = Names::new([customer])?;

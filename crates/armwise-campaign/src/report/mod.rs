@@ -115,9 +115,9 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
         tally: Tally::of(of.iter().map(|(_, fate)| *fate)),
     };
-    let promotions = campaign.config().promotion.iter().map(|promotion| {
-        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == promotion.name).collect();
-        line(&promotion.name, &of)
+    let promotions = campaign.promotions().iter().map(|promotion| {
+        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == *promotion).collect();
+        line(promotion, &of)
     });
     let mut by_segment: BTreeMap<&str, Vec<&(Sent, Fate)>> = BTreeMap::new();
     for &row in real.iter().filter(|_| campaign.config().segment.is_some()) {
@@ -147,7 +147,7 @@ fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {
     if !all.iter().any(|(sent, _)| sent.hold_out) {
         return Vec::new();
     }
-    let names = campaign.config().promotion.iter().map(|promotion| Some(promotion.name.as_str()));
+    let names = campaign.promotions().iter().map(|promotion| Some(promotion.as_str()));
     names
         .chain([None])
         .map(|name| {

@@ -84,9 +84,10 @@ pub fn choose(
     }
     let round = next_round(campaign, round, seed)?;
     let config = campaign.config();
-    let model = campaign.model()?;
+    let all = campaign.model()?;
+    let model = campaign.of_rules(&all, config)?;
     let known = model.blocks().iter().any(|block| block.count() > 0);
-    let learner = campaign.learner(model.clone())?;
+    let learner = campaign.learner(&all)?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
     let rules = constraint::constraint(config, None, config.limits.on_infeasible);
     let share = config.limits.hold_out;

@@ -90,9 +90,14 @@ pub(super) fn learned(learned: &Learned) -> String {
 }
 
 pub(super) fn status(status: &Status) -> String {
+    let retired = match &status.retired[..] {
+        [] => String::new(),
+        retired => format!(" (retired: {})", on_one_line(&retired.join(", "))),
+    };
     let mut text = format!(
-        "promotions {}; {} features; {} entries; decisions end in -{}\nmodel   {}\njournal {}\n",
+        "promotions {}{}; {} features; {} entries; decisions end in -{}\nmodel   {}\njournal {}\n",
         on_one_line(&status.promotions.join(", ")),
+        retired,
         status.features,
         status.entries,
         status.tag,
