@@ -72,7 +72,15 @@ fn rows_put_aside_keep_their_decisions_pending_and_closing_does_not_make_them_ze
     let round = status(&campaign).unwrap().rounds.remove(0);
     assert_eq!((round.answered, round.pending, round.silent), (3, 2, 12));
     assert_eq!(round.aside, BTreeMap::from([(Flaw::MissingReward, 1), (Flaw::Contradiction, 1)]));
-    let rewards = |number: u32| if number == 2 { Some(2.0) } else if number == 4 { Some(0.0) } else { rewards(number) };
+    let rewards = |number: u32| {
+        if number == 2 {
+            Some(2.0)
+        } else if number == 4 {
+            Some(0.0)
+        } else {
+            rewards(number)
+        }
+    };
     assert_eq!(model_hash(&campaign.model().unwrap()), model_hash(&expected(&campaign, rewards)));
     assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), campaign.model_hash());
     // The bounce of one of the others settles it too.

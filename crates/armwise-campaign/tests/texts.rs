@@ -139,7 +139,11 @@ fn what_could_mean_two_things_is_refused_and_says_what_to_give() {
     let head = campaign.head();
     let thousands = "customer;age;income;region;may_call\na;30;1.234;Süd;true\nb;31;2.345;Süd;true\n";
     let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
-        ("both.csv", csv.replacen(",income", ";income", 1).into_bytes(), &["commas and semicolons", "separator = \",\""]),
+        (
+            "both.csv",
+            csv.replacen(",income", ";income", 1).into_bytes(),
+            &["commas and semicolons", "separator = \",\""],
+        ),
         ("latin1.csv", latin1(&csv), &["not UTF-8", "encoding = \"latin-1\""]),
         ("zeros.csv", utf16(&csv, false, u16::to_le_bytes), &["zero bytes", "utf-16le"]),
         ("cut.csv", utf16(&csv, true, u16::to_le_bytes)[..1001].to_vec(), &["utf-16le", "cut off"]),
@@ -151,7 +155,11 @@ fn what_could_mean_two_things_is_refused_and_says_what_to_give() {
             &["decimal = \",\""],
         ),
         ("twice.csv", csv.replacen("age,income", "Age,AGE,age2", 1).into_bytes(), &["two columns", "\"age\""]),
-        ("flag.csv", csv.replacen("true", "maybe", 1).into_bytes(), &["\"maybe\" is neither yes nor no", "\"may_call\""]),
+        (
+            "flag.csv",
+            csv.replacen("true", "maybe", 1).into_bytes(),
+            &["\"maybe\" is neither yes nor no", "\"may_call\""],
+        ),
     ];
     for (name, bytes, parts) in cases {
         let path = folder.write(name, bytes);
@@ -211,17 +219,26 @@ fn parts(sheet: &str) -> Vec<(String, Vec<u8>)> {
         file("[Content_Types].xml", format!("<Types xmlns=\"{types}\"/>")),
         file(
             "_rels/.rels",
-            format!("<Relationships xmlns=\"{relations}\"><Relationship Id=\"rId1\" Type=\"{document}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"),
+            format!(
+                "<Relationships xmlns=\"{relations}\"><Relationship Id=\"rId1\" Type=\"{document}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
+            ),
         ),
         file(
             "xl/workbook.xml",
-            format!("<workbook xmlns=\"{main}\" xmlns:r=\"{document}\"><sheets><sheet name=\"S\" sheetId=\"1\" r:id=\"rId1\"/></sheets></workbook>"),
+            format!(
+                "<workbook xmlns=\"{main}\" xmlns:r=\"{document}\"><sheets><sheet name=\"S\" sheetId=\"1\" r:id=\"rId1\"/></sheets></workbook>"
+            ),
         ),
         file(
             "xl/_rels/workbook.xml.rels",
-            format!("<Relationships xmlns=\"{relations}\"><Relationship Id=\"rId1\" Type=\"{document}/worksheet\" Target=\"worksheets/sheet1.xml\"/></Relationships>"),
+            format!(
+                "<Relationships xmlns=\"{relations}\"><Relationship Id=\"rId1\" Type=\"{document}/worksheet\" Target=\"worksheets/sheet1.xml\"/></Relationships>"
+            ),
         ),
-        file("xl/worksheets/sheet1.xml", format!("<worksheet xmlns=\"{main}\"><sheetData>{sheet}</sheetData></worksheet>")),
+        file(
+            "xl/worksheets/sheet1.xml",
+            format!("<worksheet xmlns=\"{main}\"><sheetData>{sheet}</sheetData></worksheet>"),
+        ),
     ]
 }
 
@@ -246,18 +263,36 @@ fn inline(at: &str, text: &str) -> String {
 fn cells_of_a_workbook_are_texts_numbers_dates_and_the_values_of_formulas() {
     let folder = Folder::new("cells");
     let path = folder.path("t.xlsx");
-    let head = row(3, &["id", "n", "flag", "sum", "empty"].iter().zip(["B3", "C3", "D3", "E3", "F3"]).map(|(name, at)| inline(at, name)).collect::<String>());
+    let head = row(
+        3,
+        &["id", "n", "flag", "sum", "empty"]
+            .iter()
+            .zip(["B3", "C3", "D3", "E3", "F3"])
+            .map(|(name, at)| inline(at, name))
+            .collect::<String>(),
+    );
     let sheet = head
-        + &row(4, &(inline("B4", "00123") + "<c r=\"C4\"><v>12.5</v></c><c r=\"D4\" t=\"b\"><v>1</v></c><c r=\"E4\"><f>C4*2</f><v>25</v></c>"))
+        + &row(
+            4,
+            &(inline("B4", "00123")
+                + "<c r=\"C4\"><v>12.5</v></c><c r=\"D4\" t=\"b\"><v>1</v></c><c r=\"E4\"><f>C4*2</f><v>25</v></c>"),
+        )
         + &row(5, "<c r=\"B5\"/>")
-        + &row(9, "<c r=\"B9\"><v>4567</v></c><c r=\"C9\"><v>0.1</v></c><c r=\"D9\" t=\"b\"><v>0</v></c><c r=\"E9\" t=\"str\"><f>T(1)</f><v>x</v></c>");
+        + &row(
+            9,
+            "<c r=\"B9\"><v>4567</v></c><c r=\"C9\"><v>0.1</v></c><c r=\"D9\" t=\"b\"><v>0</v></c><c r=\"E9\" t=\"str\"><f>T(1)</f><v>x</v></c>",
+        );
     zipped(&path, &parts(&sheet));
     let table = open(&path);
-    assert_eq!(table.columns().unwrap().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["id", "n", "flag", "sum", "empty"]);
+    assert_eq!(
+        table.columns().unwrap().iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+        ["id", "n", "flag", "sum", "empty"]
+    );
     let rows = table.batches(None).unwrap().next().unwrap().unwrap();
     assert_eq!(rows.len(), 2, "an empty row is no row");
     assert_eq!((rows.line(0), rows.line(1)), (4, 9), "the rows of the sheet");
-    let texts = |column: &str| rows.any_texts(column).unwrap().into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>();
+    let texts =
+        |column: &str| rows.any_texts(column).unwrap().into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>();
     assert_eq!(texts("id"), ["00123", "4567"]);
     assert_eq!(texts("sum"), ["25", "x"]);
     assert_eq!(texts("empty"), ["", ""]);
@@ -295,7 +330,11 @@ fn workbooks_that_cannot_be_read_for_certain_are_refused() {
         ("order.xlsx", with("<c r=\"A1\"><v>1</v></c>"), &["not in their order"]),
         ("text.xlsx", with("<c r=\"B2\" t=\"inlineStr\"><is><t>zwei</t></is></c>"), &["\"zwei\" is not a number"]),
         ("empty.xlsx", parts(""), &["no visible sheet"]),
-        ("unnamed.xlsx", parts(&row(1, &(inline("A1", "customer") + &inline("C1", "n")))), &["header, column B", "no name"]),
+        (
+            "unnamed.xlsx",
+            parts(&row(1, &(inline("A1", "customer") + &inline("C1", "n")))),
+            &["header, column B", "no name"],
+        ),
         ("strings.xlsx", strings("99999999999999"), &["damaged", "99999999999999 texts"]),
         ("bomb.xlsx", bomb, &["unpacks to more than 64 MB"]),
     ] {

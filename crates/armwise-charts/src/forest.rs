@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_not_drawn_and_nothing_leaves_the_picture() {
-        let rows = vec![estimate(f64::NAN, 0.1), estimate(1e300, 1e299), estimate(0.0, 0.0), estimate(1.0, f64::INFINITY)];
+        let rows =
+            vec![estimate(f64::NAN, 0.1), estimate(1e300, 1e299), estimate(0.0, 0.0), estimate(1.0, f64::INFINITY)];
         let forest = Forest::new(rows);
         assert_eq!(places(&forest).iter().filter(|(dot, _)| dot.is_some()).count(), 2);
         for forest in [forest, Forest::new(Vec::new()), Forest::new(vec![estimate(-3.0, 1.0)])] {

@@ -4,8 +4,8 @@
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Command, Entry, Head, Journal, Kept, Key, OfRound, Outcome, PutAside, Record, Refusal, RoundChange, Rows,
-    Sent, Setup, Sha, SumsChange, Vouched,
+    Campaign, Changes, Command, Entry, Head, Journal, Kept, Key, OfRound, Outcome, PutAside, Record, Refusal,
+    RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
     back::reads_back,
     blocks,
     campaign::Prefix,

@@ -262,12 +262,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(
-        campaign: &Campaign,
-        table: &dyn Source,
-        feedback: Feedback,
-        options: &LearnOptions,
-    ) -> Result<Self, Error> {
+    fn of(campaign: &Campaign, table: &dyn Source, feedback: Feedback, options: &LearnOptions) -> Result<Self, Error> {
         let has: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
         let refused = |problem: String| Error::table(table.name(), problem);
         let find = |name: &str| {
@@ -314,8 +309,7 @@ fn read(
     feedback: Feedback,
     options: &LearnOptions,
 ) -> Result<(Vec<Response>, bool), Error> {
-    let Columns { decision, customer, promotion, round, reward } =
-        Columns::of(campaign, table, feedback, options)?;
+    let Columns { decision, customer, promotion, round, reward } = Columns::of(campaign, table, feedback, options)?;
     let names_rounds = decision.is_some() || round.is_some();
     let columns = [decision, customer, promotion, round, reward];
     let wanted: Vec<String> = columns.iter().flatten().cloned().collect();

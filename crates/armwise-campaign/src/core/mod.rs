@@ -44,6 +44,7 @@ mod verify;
 mod why;
 
 pub use amend::{Amended, amend};
+pub use aside::{Flaw, PutAside};
 pub use campaign::Campaign;
 pub use close::{Closed, close};
 pub use command::{ChooseRequest, Chosen, Command, Kind, Migrated, OfRound, Responses, Rules, Setup, Vouched};
@@ -54,7 +55,6 @@ pub use fold::Counts;
 pub use hash::Sha;
 pub use journal::{Check, EachDecision, Journal, Kept, Named, Record, Rows, Seal};
 pub use key::Key;
-pub use aside::{Flaw, PutAside};
 pub use learn::{Feedback, LearnOptions, Learned, learn, learn_with};
 pub use refusal::{Frozen, Refusal};
 pub use rejection::Rejection;

@@ -133,7 +133,8 @@ impl Rejection {
             Self::Nobody => "neither decision nor customer is given".to_owned(),
             Self::MissingReward => "the reward is missing".to_owned(),
             Self::BadReward(text) => {
-                let hint = if text.contains([',', '.']) { "; which decimal mark the table has can be given" } else { "" };
+                let hint =
+                    if text.contains([',', '.']) { "; which decimal mark the table has can be given" } else { "" };
                 format!("the reward {:?} is not a finite number{hint}", short(text))
             }
             Self::RewardOutside(reward) => format!("the reward {reward} is outside what the campaign allows"),

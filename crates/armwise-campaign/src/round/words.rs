@@ -54,7 +54,8 @@ fn infeasible(config: &Config, reason: &Infeasible) -> Option<String> {
         Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
         reason => (reason, true),
     };
-    let only = |count: usize| if counted { format!("only {count} can be made") } else { "fewer can be made".to_owned() };
+    let only =
+        |count: usize| if counted { format!("only {count} can be made") } else { "fewer can be made".to_owned() };
     Some(match reason {
         Infeasible::QuotasCost { least, budget } => format!(
             "the quotas cost at least about {least}, which is more than the budget of {budget}; lower the quotas, or give \

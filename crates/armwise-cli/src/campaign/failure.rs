@@ -96,7 +96,9 @@ fn hint(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::NoCampaign { .. } => "`armwise init` makes one",
         Error::NeverChosen { .. } => "give it with --table",
-        Error::NoRewards { .. } => "say what each is worth with --only-responders, or name the column with --reward-column",
+        Error::NoRewards { .. } => {
+            "say what each is worth with --only-responders, or name the column with --reward-column"
+        }
         Error::WhichRound { .. } => "say it with --round",
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv, tsv, xlsx or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",

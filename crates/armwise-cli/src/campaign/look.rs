@@ -111,7 +111,9 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
 pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
     let reading = &arguments.reading;
-    let open = |path: &PathBuf| Ok::<_, Failure>(streams::open(path, reading.format)?.with(reading.or(&campaign.config().tables)));
+    let open = |path: &PathBuf| {
+        Ok::<_, Failure>(streams::open(path, reading.format)?.with(reading.or(&campaign.config().tables)))
+    };
     let table = arguments.table.as_ref().map(open).transpose()?;
     let table = table.as_ref().map(|table| table as &dyn Source);
     let why = core::why(&campaign, &arguments.customer, arguments.round, table)?;

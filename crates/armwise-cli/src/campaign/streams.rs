@@ -32,7 +32,8 @@ pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Table, Failure
     if !is_stream(path) {
         return Ok(Table::open(path, format)?);
     }
-    let format = format.ok_or_else(|| Failure::usage("standard input needs --format parquet, csv, tsv, xlsx or arrow"))?;
+    let format =
+        format.ok_or_else(|| Failure::usage("standard input needs --format parquet, csv, tsv, xlsx or arrow"))?;
     Ok(Table::from_file("standard input", spool()?, format))
 }
 

@@ -110,7 +110,8 @@ pub fn quoted(text: &str) -> String {
 
 /// How tables are read, as TOML; what is left to be detected is a comment.
 fn tables(rules: &TableRules) -> String {
-    let mut text = "\n[tables]                     # how tables are read, where a file does not tell by itself\n".to_owned();
+    let mut text =
+        "\n[tables]                     # how tables are read, where a file does not tell by itself\n".to_owned();
     let said = serde_json::to_value(rules).unwrap_or_default();
     for (key, example, what) in [
         ("separator", ";", "of columns in text: \",\" or \";\" or \"tab\""),

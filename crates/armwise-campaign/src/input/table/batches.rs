@@ -85,7 +85,10 @@ pub(crate) fn columns_of(schema: &SchemaRef) -> Vec<(String, ColumnType)> {
 
 /// The place of a column: the one with exactly this name, or else the only one whose name differs in case or in blanks
 /// around it. None if there is none; an error if it could be two.
-pub(crate) fn column_named<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Result<Option<usize>, String> {
+pub(crate) fn column_named<'a>(
+    names: impl Iterator<Item = &'a str> + Clone,
+    name: &str,
+) -> Result<Option<usize>, String> {
     let alike = |own: &str| own.trim().to_lowercase() == name.trim().to_lowercase();
     let exact = names.clone().enumerate().filter(|(_, own)| *own == name).map(|(place, _)| place);
     let similar = names.enumerate().filter(|(_, own)| alike(own)).map(|(place, _)| place);
@@ -104,13 +107,11 @@ pub(crate) fn places(table: &str, schema: &SchemaRef, only: &[String]) -> Result
     let names = || schema.fields().iter().map(|field| field.name().as_str());
     let mut places = Vec::with_capacity(only.len());
     for name in only {
-        match column_named(names(), name).map_err(|problem| Error::table(table, problem))? {
-            Some(place) => places.push(place),
-            None => {
-                let has = names().collect::<Vec<_>>().join(", ");
-                return Err(Error::table(table, format!("column {name:?} is missing; there are {has}")));
-            }
-        }
+        let place = column_named(names(), name).map_err(|problem| Error::table(table, problem))?;
+        places.push(place.ok_or_else(|| {
+            let has = names().collect::<Vec<_>>().join(", ");
+            Error::table(table, format!("column {name:?} is missing; there are {has}"))
+        })?);
     }
     places.sort_unstable();
     places.dedup();

@@ -87,8 +87,7 @@ impl CsvReader {
         }
         let stated = sniff::stated(&head);
         let separator = match (rules.separator, stated) {
-            (Some(separator), _) => separator,
-            (None, Some((separator, _))) => separator,
+            (Some(separator), _) | (None, Some((separator, _))) => separator,
             (None, None) => sniff::separator(&head).map_err(|problem| Error::table(table, problem))?,
         };
         if let Some((_, line)) = stated {
@@ -265,7 +264,8 @@ impl CsvReader {
         }
         let (row, found, expected) = (self.row + 1, self.ends.len(), self.names.len());
         let separator: &str = self.separator.into();
-        let problem = format!("row {row} has {found} fields, but the header has {expected}, separated by {separator:?}");
+        let problem =
+            format!("row {row} has {found} fields, but the header has {expected}, separated by {separator:?}");
         Err(Error::table(&self.table, problem))
     }
 

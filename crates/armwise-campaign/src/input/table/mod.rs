@@ -16,6 +16,7 @@ mod open;
 mod rules;
 mod sniff;
 mod values;
+mod vectors;
 mod workbook;
 mod write;
 mod xlsx;

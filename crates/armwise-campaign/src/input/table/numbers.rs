@@ -27,7 +27,11 @@ pub(crate) fn parse(text: &str, decimal: Option<Decimal>) -> Parsed {
         Some(Decimal::Point) if text.contains(',') => other_mark(text),
         Some(Decimal::Point) => with_point(text),
         Some(Decimal::Comma) if text.contains('.') => {
-            if with_point(text) == Parsed::Not { Parsed::Not } else { Parsed::OtherMark }
+            if with_point(text) == Parsed::Not {
+                Parsed::Not
+            } else {
+                Parsed::OtherMark
+            }
         }
         Some(Decimal::Comma) => with_point(&text.replacen(',', ".", 1)),
         None => match evidence(text) {

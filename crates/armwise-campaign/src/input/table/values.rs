@@ -62,7 +62,7 @@ pub struct Rows {
     table: Arc<str>,
     first: u64,
     /// The decimal mark of numbers in text; none where it is not known.
-    decimal: Option<Decimal>,
+    pub(super) decimal: Option<Decimal>,
 }
 
 impl Rows {
@@ -124,11 +124,11 @@ impl Rows {
         Error::Cell { table, row, column: column.to_owned(), problem: problem.into() }
     }
 
-    fn column(&self, name: &str) -> Result<&ArrayRef, Error> {
+    pub(super) fn column(&self, name: &str) -> Result<&ArrayRef, Error> {
         self.find(name).ok_or_else(|| Error::table(&self.table, format!("column {name:?} is missing")))
     }
 
-    fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
+    pub(super) fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
         Error::table(&self.table, format!("column {column:?} has type {data}, but {must} are needed"))
     }
 
@@ -156,7 +156,7 @@ impl Rows {
         }
     }
 
-    fn too_large(&self, row: usize, column: &str, number: f64) -> Error {
+    pub(super) fn too_large(&self, row: usize, column: &str, number: f64) -> Error {
         let problem = if number.is_infinite() {
             format!("{number} is not a finite number")
         } else {
@@ -197,7 +197,7 @@ impl Rows {
         parse(text, self.decimal)
     }
 
-    fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
+    pub(super) fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
         let shown = short(text);
         let problem = match self.parsed(text) {
             Parsed::Number(number) => return Ok(number),
@@ -321,92 +321,13 @@ impl Rows {
             Err(self.bad(row, column, problem))
         };
         match numbers_of(self.column(column)?) {
-            Some(numbers) => numbers.iter().enumerate().try_for_each(|(row, number)| {
-                take(row, (!number.is_nan()).then(|| number.to_string()).as_deref())
-            })?,
+            Some(numbers) => numbers
+                .iter()
+                .enumerate()
+                .try_for_each(|(row, number)| take(row, (!number.is_nan()).then(|| number.to_string()).as_deref()))?,
             None => self.each_text(column, take)?,
         }
         Ok(flags)
-    }
-
-    /// What separates the numbers of a vector in text.
-    fn between(&self) -> &'static [char] {
-        if self.decimal == Some(Decimal::Comma) { &[';', ' '] } else { &[',', ';', ' '] }
-    }
-
-    /// The vectors of a column, `dim` numbers to a row, all NaN where missing. In text the numbers are separated by
-    /// commas (unless these are decimal marks), semicolons or blanks, with or without brackets around them.
-    ///
-    /// # Errors
-    /// [`Error::Cell`] for a vector of another length, or text that is not a number.
-    pub fn vectors(&self, column: &str, dim: usize) -> Result<Vec<f64>, Error> {
-        let mut values = Vec::with_capacity(self.len() * dim);
-        let mut take = |row: usize, vector: Option<Vec<f64>>| {
-            match vector {
-                None => values.extend(std::iter::repeat_n(f64::NAN, dim)),
-                Some(vector) if vector.len() != dim => {
-                    let problem = format!("a vector of {} numbers where {dim} are expected", vector.len());
-                    return Err(self.bad(row, column, problem));
-                }
-                Some(vector) if vector.iter().any(|number| !number.is_finite()) => {
-                    return Err(self.bad(row, column, "a number in the vector is missing or not finite"));
-                }
-                Some(vector) if vector.iter().any(|number| number.abs() > LARGEST) => {
-                    let largest = vector.iter().copied().find(|number| number.abs() > LARGEST).unwrap_or_default();
-                    return Err(self.too_large(row, column, largest));
-                }
-                Some(vector) => values.extend(vector),
-            }
-            Ok(())
-        };
-        let array = self.column(column)?;
-        let list = |row: usize| -> Option<ArrayRef> {
-            match array.data_type() {
-                DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().value(row)),
-                DataType::List(_) => Some(array.as_list::<i32>().value(row)),
-                DataType::LargeList(_) => Some(array.as_list::<i64>().value(row)),
-                _ => None,
-            }
-        };
-        if ColumnType::of(array.data_type()) == ColumnType::Vector {
-            for row in 0..self.len() {
-                let vector = if array.is_null(row) { None } else { list(row) };
-                let numbers = vector.map(|vector| {
-                    numbers_of(&vector).ok_or_else(|| self.wrong_type(column, array.data_type(), "lists of numbers"))
-                });
-                take(row, numbers.transpose()?)?;
-            }
-            return Ok(values);
-        }
-        self.each_text(column, |row, text| {
-            let parse = |text: &str| -> Result<Vec<f64>, Error> {
-                let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
-                let parts = inner.split(self.between()).filter(|part| !part.is_empty());
-                parts.map(|part| self.parse(row, column, part)).collect()
-            };
-            take(row, text.map(parse).transpose()?)
-        })?;
-        Ok(values)
-    }
-
-    /// The length of the first vector of a column.
-    pub(crate) fn vector_length(&self, column: &str) -> Result<usize, Error> {
-        let array = self.column(column)?;
-        Ok(match array.data_type() {
-            DataType::FixedSizeList(_, length) => usize::try_from(*length).unwrap_or(0),
-            DataType::List(_) => array.as_list::<i32>().iter().flatten().next().map_or(0, |list| list.len()),
-            DataType::LargeList(_) => array.as_list::<i64>().iter().flatten().next().map_or(0, |list| list.len()),
-            _ => {
-                let mut length = 0;
-                self.each_text(column, |_, text| {
-                    if let Some(text) = text.filter(|_| length == 0) {
-                        length = text.split(self.between()).filter(|part| !part.trim().is_empty()).count();
-                    }
-                    Ok(())
-                })?;
-                length
-            }
-        })
     }
 }
 

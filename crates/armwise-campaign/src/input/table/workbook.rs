@@ -109,9 +109,10 @@ fn find(workbook: &mut Workbook, told: Option<&str>) -> Result<String, String> {
     if let Some(told) = told {
         let alike = |name: &&String| name.trim().to_lowercase() == told.trim().to_lowercase();
         let exact = names.iter().find(|name| *name == told);
-        return exact.or_else(|| names.iter().find(alike)).cloned().ok_or_else(|| {
-            format!("there is no sheet {told:?}; the workbook has {}", quoted(&names))
-        });
+        return exact
+            .or_else(|| names.iter().find(alike))
+            .cloned()
+            .ok_or_else(|| format!("there is no sheet {told:?}; the workbook has {}", quoted(&names)));
     }
     let mut filled = Vec::new();
     for (name, _) in sheets.into_iter().filter(|(_, visible)| *visible) {

@@ -35,12 +35,7 @@ const LARGE_BATCH: usize = 1 << 26;
 const EXACT: f64 = 1e15;
 
 /// Reads a sheet from the start: all columns, or those named.
-pub(super) fn read(
-    mut file: File,
-    table: &str,
-    rules: &TableRules,
-    only: Option<&[String]>,
-) -> Result<Batches, Error> {
+pub(super) fn read(mut file: File, table: &str, rules: &TableRules, only: Option<&[String]>) -> Result<Batches, Error> {
     let (workbook, sheet) = workbook::open(&mut file, table, rules)?;
     let decimal = rules.decimal.unwrap_or(Decimal::Point);
     let (send, receive) = sync_channel(2);
@@ -205,10 +200,9 @@ impl<'a> RowsOf<'a, '_> {
             };
             let (line, column) = cell.pos;
             match (cell.value, cell.formula) {
-                (DataRef::Empty, None) => {}
+                (DataRef::Empty, None) | (DataRef::SharedString(""), _) => {}
                 (DataRef::Empty, Some(_)) => return Ok(Some((line, column, Content::Formula))),
                 (DataRef::String(text), None) if text.is_empty() => {}
-                (DataRef::SharedString(""), _) => {}
                 (value, _) => return Ok(Some((line, column, Content::Value(value)))),
             }
         }
