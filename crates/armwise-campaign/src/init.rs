@@ -2,7 +2,7 @@
 
 use crate::{
     Campaign, Error,
-    config::{Config, LeftOut, guess, room},
+    config::{Config, Guess, LeftOut, guess, room},
     core::{LAST_GIVEN_ROUND, Setup},
     input::Source,
     recipe::{Extreme, Recipe, fit_and_look},
@@ -28,22 +28,23 @@ pub struct Begun {
     pub recipe: Recipe,
 }
 
-/// Fills in the features of a configuration that lists none, and names the columns left out.
+/// Fills in the features of a configuration that lists none, and says what the columns of the table look like; nothing
+/// where the configuration lists them.
 ///
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read.
-pub fn complete(config: &mut Config, table: &dyn Source) -> Result<LeftOut, Error> {
+pub fn complete(config: &mut Config, table: &dyn Source) -> Result<Guess, Error> {
     if !config.features.column.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Guess::default());
     }
     // Columns that split customers into segments and groups may well predict who answers.
     let splits =
         |name: &String| config.segment.as_ref() == Some(name) || config.limits.group.iter().any(|g| g.column == *name);
     let mut own = config.own_columns();
     own.retain(|name| *name == config.customer || !splits(name));
-    let (columns, left_out) = guess(table, &own)?;
-    config.features.column = columns;
-    Ok(left_out)
+    let guess = guess(table, &own)?;
+    config.features.column.clone_from(&guess.columns);
+    Ok(guess)
 }
 
 /// Makes the campaign's file.
@@ -69,7 +70,7 @@ pub fn init_from(
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.to_owned() });
     }
-    let left_out = complete(&mut config, table)?;
+    let left_out = complete(&mut config, table)?.left_out;
     config.check("the rules")?;
     let needed: Vec<String> = config.own_columns().into_iter().collect();
     table.batches(Some(&needed))?;

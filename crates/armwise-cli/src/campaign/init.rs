@@ -1,7 +1,7 @@
 //! `armwise init`.
 //!
-//! Without `--config` a commented campaign.toml is written beside the campaign. With promotions
-//! on the command line the campaign begins at once; without, the file is for the analyst to finish.
+//! Without `--config` a commented campaign.toml is written beside the campaign. With promotions on the command line the
+//! campaign begins at once; without, or with `--draft`, the file is all that is written, for the analyst to finish.
 
 use std::{
     fmt::Write,
@@ -10,7 +10,7 @@ use std::{
 
 use armwise_campaign::{
     Error, Source, complete,
-    config::{Config, quoted, template},
+    config::{Config, LeftOut, quoted, template},
     init_from,
     output::{Existing, Pending, Protected},
     recipe::Extreme,
@@ -35,6 +35,9 @@ pub(crate) struct Arguments {
     /// The rules, in TOML.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["promotion", "customer", "seed"])]
     config: Option<PathBuf>,
+    /// Write campaign.toml as the table suggests it and nothing else, to be read, finished and given with --config.
+    #[arg(long, conflicts_with_all = ["config", "learner"])]
+    draft: bool,
     /// A promotion and how many customers get it; may be repeated.
     #[arg(long, value_name = "NAME=QUOTA")]
     promotion: Vec<String>,
@@ -59,14 +62,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         (Config::parse(&read(file)?, file)?, None)
     } else {
         let mut config = from_flags(arguments, &table)?;
-        let left_out = complete(&mut config, &table)?;
-        let rules = Rules::write(path.with_file_name("campaign.toml"), &template(&config, &left_out), path)?;
-        if arguments.promotion.is_empty() {
+        let guess = complete(&mut config, &table)?;
+        let rules = Rules::write(path.with_file_name("campaign.toml"), &template(&config, &guess), path)?;
+        if arguments.draft || arguments.promotion.is_empty() {
             let toml = rules.keep();
-            let value = json!({"config": toml, "campaign": null});
+            let asked: Vec<&str> = guess.asked.iter().map(|column| column.name.as_str()).collect();
+            let value = json!({"config": toml, "campaign": null, "left_out": guess.left_out, "asked": asked});
             print(arguments.campaign.json, &value, String::new);
+            left_out(&guess.left_out);
+            let what = if arguments.promotion.is_empty() { "name your promotions in it" } else { "read it" };
             say(&format!(
-                "{} is written: name your promotions in it, then run\n  armwise init {} --from {} --config {}\n",
+                "{} is written: {what}, then run\n  armwise init {} --from {} --config {}\n",
                 toml.display(),
                 path.display(),
                 arguments.from.display(),
@@ -92,16 +98,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         begun.features,
         begun.sample
     ));
-    for (column, reason) in &begun.left_out {
+    left_out(&begun.left_out);
+    begun.extremes.iter().for_each(|extreme| say(&warning(extreme)));
+    Ok(0)
+}
+
+fn left_out(columns: &LeftOut) {
+    for (column, reason) in columns {
         say(&format!("  column {column:?} is left out: {reason}\n"));
     }
-    for Extreme { column, row, value, spread } in &begun.extremes {
-        say(&format!(
-            "  warning: column {column:?}, row {row}: {value} is far from the other values, which spread by {spread:.3}; \
-             scaled with it they can hardly be told apart. If it stands for a missing value, leave it empty and begin again\n"
-        ));
-    }
-    Ok(0)
+}
+
+/// What is said of a value that hides the others.
+fn warning(extreme: &Extreme) -> String {
+    let Extreme { column, row, value, spread, clipped_to, count } = extreme;
+    let first = format!(
+        "  warning: column {column:?}, row {row}: {value} is far from the other values, which spread by {spread:.3}"
+    );
+    let rest = match clipped_to {
+        Some(to) => format!(
+            "; it counts as {to:.6}, as do the {} others like it. If it stands for a missing value, leave it empty and begin \
+             again; clip = false takes it as it is\n",
+            count - 1
+        ),
+        None => "; scaled with it they can hardly be told apart. If it stands for a missing value, leave it empty and begin \
+                 again\n"
+            .to_owned(),
+    };
+    first + &rest
 }
 
 /// A campaign.toml that was written for a campaign; removed again if the campaign does not begin.
