@@ -3,11 +3,11 @@
 use crate::{
     Campaign, Error,
     config::{Config, Guess, LeftOut, guess, room},
-    core::{LAST_GIVEN_ROUND, Setup},
+    core::{SavedLearner, Setup},
     input::Source,
     recipe::{Extreme, Recipe, fit_and_look},
 };
-use armwise::{Algorithm, Learner, Model};
+use armwise::Learner;
 use serde::Serialize;
 use std::path::Path;
 
@@ -55,30 +55,39 @@ pub fn init(path: &Path, table: &dyn Source, config: Config) -> Result<(Campaign
     init_from(path, table, config, None)
 }
 
-/// As [`init`], from what another learner has learned: `start` is a name for messages and the text of the file that
-/// the library's `to_json` or Python's `save` wrote. The algorithm stays the campaign's; its rounds continue the
+/// As [`init`], from what another learner has learned. The features are the learner's, with their scales: the table is
+/// only looked at. Promotions are known by their names, and the algorithm stays the campaign's; its rounds continue the
 /// count of the learner's.
 ///
 /// # Errors
-/// As [`init`], and [`Error::Config`] for a learner of another shape or with another forgetting factor.
+/// As [`init`], and [`Error::Config`] for a learner that does not fit.
 pub fn init_from(
     path: &Path,
     table: &dyn Source,
     mut config: Config,
-    start: Option<(&str, &str)>,
+    learner: Option<&SavedLearner>,
 ) -> Result<(Campaign, Begun), Error> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.to_owned() });
+    }
+    if let Some(learner) = learner.filter(|_| config.features.column.is_empty()) {
+        config.features = learner.origin.features.clone();
     }
     let left_out = complete(&mut config, table)?.left_out;
     config.check("the rules")?;
     let needed: Vec<String> = config.own_columns().into_iter().collect();
     table.batches(Some(&needed))?;
-    let (recipe, extremes) = fit_and_look(&config, table)?;
+    let (start, (recipe, extremes)) = match learner {
+        None => (None, fit_and_look(&config, table)?),
+        Some(learner) => {
+            let recipe = learner.origin.recipe.clone();
+            look(&recipe, table)?;
+            (Some(learner.model_for(&config)?), (recipe, Vec::new()))
+        }
+    };
     room(recipe.dim(), config.promotion.len())?;
     // Refuses parameters outside their range before the file is there.
     Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
-    let start = start.map(|(name, text)| known(name, text, &config, &recipe)).transpose()?;
     let begun = Begun {
         promotions: config.promotion.iter().map(|promotion| promotion.name.clone()).collect(),
         features: recipe.dim(),
@@ -90,29 +99,11 @@ pub fn init_from(
     Ok((Campaign::create(path, Setup { start, ..Setup::new(config, recipe) })?, begun))
 }
 
-/// The model of a saved learner, if it fits.
-fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Model, Error> {
-    let bad = |problem: String| Error::Config { place: name.to_owned(), problem, cause: None };
-    let learner = Learner::<Algorithm>::from_json(text).map_err(|error| Error::Config {
-        place: name.to_owned(),
-        problem: error.to_string(),
-        cause: Some(error.into()),
-    })?;
-    let model = learner.model().clone();
-    let shape = (model.dim(), model.blocks().len());
-    let needed = (recipe.dim(), config.promotion.len());
-    if shape != needed {
-        return Err(bad(format!(
-            "the learner has {} features and {} blocks, the campaign has {} features and {} promotions",
-            shape.0, shape.1, needed.0, needed.1
-        )));
+/// Refuses a table that a recipe cannot be applied to.
+fn look(recipe: &Recipe, table: &dyn Source) -> Result<(), Error> {
+    let columns: Vec<String> = recipe.names().map(str::to_owned).collect();
+    for rows in table.batches(Some(&columns))? {
+        recipe.apply(&rows?)?;
     }
-    if model.gamma().to_bits() != config.gamma.to_bits() {
-        let (found, gamma) = (model.gamma(), config.gamma);
-        return Err(bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}")));
-    }
-    if model.t() > LAST_GIVEN_ROUND {
-        return Err(bad(format!("the learner's last round is {}, which leaves no room for more rounds", model.t())));
-    }
-    Ok(model)
+    Ok(())
 }

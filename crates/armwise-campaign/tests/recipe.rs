@@ -6,7 +6,7 @@
 mod common;
 
 use armwise_campaign::{
-    Memory, Source, complete,
+    Error, Memory, Source, complete,
     config::{Config, template},
     core::why,
     recipe::{Fitted, Recipe, fit_and_look},
@@ -17,14 +17,13 @@ use std::{fmt::Write, path::Path, sync::Arc};
 
 const PROMOTION: &str = "customer = \"customer\"\n[[promotion]]\nname = \"p\"\nquota = 10\n";
 
-fn rules(columns: &[&str]) -> Config {
-    let columns: String = columns.iter().map(|column| format!("[[features.column]]\n{column}\n")).collect();
-    Config::parse(&format!("{PROMOTION}{columns}"), Path::new("campaign.toml")).unwrap()
+fn parsed(columns: &[&str]) -> Result<Config, Error> {
+    let columns: Vec<String> = columns.iter().map(|column| format!("[[features.column]]\n{column}\n")).collect();
+    Config::parse(&format!("{PROMOTION}{}", columns.concat()), Path::new("campaign.toml"))
 }
 
-fn refused(columns: &[&str]) -> String {
-    let columns: String = columns.iter().map(|column| format!("[[features.column]]\n{column}\n")).collect();
-    Config::parse(&format!("{PROMOTION}{columns}"), Path::new("campaign.toml")).unwrap_err().to_string()
+fn rules(columns: &[&str]) -> Config {
+    parsed(columns).unwrap()
 }
 
 fn features(recipe: &Recipe, folder: &Folder, text: &str) -> Vec<Vec<f64>> {
@@ -161,7 +160,7 @@ fn forms_that_make_no_sense_are_refused_with_the_reason() {
         (&["name = \"a\"\nkind = \"bins\"\nmissing = \"mean\""], "works for numeric and log columns only"),
         (&["name = \"a\"\nkind = \"numeric\"\nwith = \"b\""], "works for cross columns only"),
     ] {
-        let said = refused(columns);
+        let said = parsed(columns).unwrap_err().to_string();
         assert!(said.contains(problem), "{said}");
     }
 }

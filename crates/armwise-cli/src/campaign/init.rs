@@ -11,6 +11,7 @@ use std::{
 use armwise_campaign::{
     Error, Source, complete,
     config::{Config, LeftOut, quoted, template},
+    core::SavedLearner,
     init_from,
     output::{Existing, Pending, Protected},
     recipe::Extreme,
@@ -47,7 +48,8 @@ pub(crate) struct Arguments {
     /// The seed of all draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Begin with what a saved learner knows: a file of `export learner`, of the library or of Python's `save`.
+    /// Begin with what a saved learner knows, and with its features and their scales: a file of `export learner`, or of
+    /// Python's `save` of a campaign's policy.
     #[arg(long, value_name = "FILE")]
     learner: Option<PathBuf>,
 }
@@ -58,10 +60,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         return Err(Error::Exists { path: path.clone() }.into());
     }
     let table = streams::open(&arguments.from, arguments.format)?;
+    let learner = match &arguments.learner {
+        Some(file) => Some(SavedLearner::read(&file.display().to_string(), &read(file)?)?),
+        None => None,
+    };
     let (config, rules) = if let Some(file) = &arguments.config {
         (Config::parse(&read(file)?, file)?, None)
     } else {
         let mut config = from_flags(arguments, &table)?;
+        if let Some(learner) = &learner {
+            config.features = learner.origin.features.clone();
+        }
         let guess = complete(&mut config, &table)?;
         let rules = Rules::write(path.with_file_name("campaign.toml"), &template(&config, &guess), path)?;
         if arguments.draft || arguments.promotion.is_empty() {
@@ -82,9 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         }
         (config, Some(rules))
     };
-    let learner = arguments.learner.as_deref().map(read).transpose()?;
-    let named = arguments.learner.as_ref().map(|file| file.display().to_string());
-    let (_, begun) = init_from(path, &table, config, named.as_deref().zip(learner.as_deref()))?;
+    let (_, begun) = init_from(path, &table, config, learner.as_ref())?;
     let written = rules.map(Rules::keep);
     let value = json!({"campaign": path, "config": written, "begun": begun});
     print(arguments.campaign.json, &value, String::new);

@@ -159,11 +159,10 @@ struct Seen {
     words: bool,
     /// The hashes of different texts.
     texts: BTreeSet<u64>,
-    /// Numbers: 0, 1, any other, any with a fraction.
-    zero: bool,
-    one: bool,
-    other: bool,
-    fraction: bool,
+    /// The least and the largest number.
+    range: Option<(f64, f64)>,
+    /// A number that is not whole.
+    fraction: Option<f64>,
     /// A number that begins with a zero in front of another digit is a code.
     code: bool,
 }
@@ -202,17 +201,15 @@ impl Seen {
             self.missing = true;
             return;
         }
-        let (zero, one) = (number == 0.0, (number - 1.0).abs() < f64::EPSILON);
-        self.zero |= zero;
-        self.one |= one;
-        self.other |= !zero && !one;
-        self.fraction |= number.fract() != 0.0;
+        let (least, largest) = self.range.unwrap_or((number, number));
+        self.range = Some((least.min(number), largest.max(number)));
+        self.fraction = self.fraction.or(Some(number).filter(|number| number.fract() != 0.0));
     }
 
     /// Whether the numbers stand for something that cannot be added up: yes and no, or codes.
     fn stands_for(&self, name: &str) -> bool {
-        let flags = self.zero && self.one && !self.other;
-        flags || (self.code || has_word(name, &CODES)) && !self.fraction
+        let flags = self.range.is_some_and(|range| range == (0.0, 1.0));
+        self.fraction.is_none() && (flags || self.code || has_word(name, &CODES))
     }
 
     fn judge(&self, name: &str, kind: ColumnType) -> Result<(Kind, MissingRule), String> {

@@ -131,25 +131,24 @@ fn read<'a>(column: &Fitted, rows: &'a Rows, odd: &mut Oddities) -> Result<Value
         Fitted::Numeric { name, missing: rule, mean, sd, log: by_log, clip } => {
             let (min, max) = clip.map_or((f64::NEG_INFINITY, f64::INFINITY), |clip| (clip.min, clip.max));
             let standard = Standard { mean: *mean, sd: *sd, min, max };
-            let (values, clipped) = match rows.singles(name).filter(|_| !by_log) {
-                Some(singles) => (Values::Singles(singles, standard), standard.clips(singles)),
-                None => {
-                    let mut numbers = rows.numbers(name)?;
-                    for (row, number) in numbers.iter_mut().enumerate() {
-                        if number.is_nan() {
-                            missing += 1;
-                            *number = match rule {
-                                MissingRule::Mean => *mean,
-                                MissingRule::Zero => 0.0,
-                                MissingRule::Error => return Err(refuse(row)),
-                            };
-                        } else if *by_log {
-                            *number = log(*number);
-                        }
+            let (values, clipped) = if let Some(singles) = rows.singles(name).filter(|_| !by_log) {
+                (Values::Singles(singles, standard), standard.clips(singles))
+            } else {
+                let mut numbers = rows.numbers(name)?;
+                for (row, number) in numbers.iter_mut().enumerate() {
+                    if number.is_nan() {
+                        missing += 1;
+                        *number = match rule {
+                            MissingRule::Mean => *mean,
+                            MissingRule::Zero => 0.0,
+                            MissingRule::Error => return Err(refuse(row)),
+                        };
+                    } else if *by_log {
+                        *number = log(*number);
                     }
-                    let clipped = standard.clips(&numbers);
-                    (Values::Numbers(numbers, standard), clipped)
                 }
+                let clipped = standard.clips(&numbers);
+                (Values::Numbers(numbers, standard), clipped)
             };
             if clipped > 0 {
                 *odd.clipped.entry(name.clone()).or_default() += clipped;

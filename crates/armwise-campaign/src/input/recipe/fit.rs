@@ -266,31 +266,32 @@ fn cross(rules: &[FeatureColumn], columns: &mut [Fitted]) {
 impl Recipe {
     /// The squared length of a sampled customer's features before scaling.
     fn square(&self, values: &[Raw]) -> f64 {
-        let of = |place: usize| self.square_of(&self.columns[place], &values[place]);
+        let of = |place: usize| square(&self.columns[place], &values[place]);
         let columns = self.columns.iter().zip(values).map(|(column, raw)| match column {
             // All products of two vectors.
             Fitted::Cross { left, right, .. } => of(*left) * of(*right),
-            column => self.square_of(column, raw),
+            column => square(column, raw),
         });
         columns.fold(if self.bias { 1.0 } else { 0.0 }, |sum, square| sum + square)
     }
+}
 
-    fn square_of(&self, column: &Fitted, raw: &Raw) -> f64 {
-        match (column, raw) {
-            (Fitted::Numeric { mean, sd, missing, log: by_log, clip, .. }, Raw::Number(number)) => {
-                let fill = if *missing == MissingRule::Zero { 0.0 } else { *mean };
-                let number = match number {
-                    number if number.is_nan() => fill,
-                    number if *by_log => log(*number),
-                    number => *number,
-                };
-                let number = clip.map_or(number, |clip| number.clamp(clip.min, clip.max));
-                ((number - mean) / sd).powi(2)
-            }
-            (Fitted::Bins { .. }, Raw::Number(number)) => f64::from(u8::from(!number.is_nan())),
-            (Fitted::Categorical { levels, .. }, Raw::Text(Some(text))) if levels.binary_search(text).is_ok() => 1.0,
-            (_, Raw::Vector(vector)) => vector.iter().filter(|x| !x.is_nan()).map(|x| x * x).sum(),
-            _ => 0.0,
+/// The squared length of a column's features before scaling.
+fn square(column: &Fitted, raw: &Raw) -> f64 {
+    match (column, raw) {
+        (Fitted::Numeric { mean, sd, missing, log: by_log, clip, .. }, Raw::Number(number)) => {
+            let fill = if *missing == MissingRule::Zero { 0.0 } else { *mean };
+            let number = match number {
+                number if number.is_nan() => fill,
+                number if *by_log => log(*number),
+                number => *number,
+            };
+            let number = clip.map_or(number, |clip| number.clamp(clip.min, clip.max));
+            ((number - mean) / sd).powi(2)
         }
+        (Fitted::Bins { .. }, Raw::Number(number)) => f64::from(u8::from(!number.is_nan())),
+        (Fitted::Categorical { levels, .. }, Raw::Text(Some(text))) if levels.binary_search(text).is_ok() => 1.0,
+        (_, Raw::Vector(vector)) => vector.iter().filter(|x| !x.is_nan()).map(|x| x * x).sum(),
+        _ => 0.0,
     }
 }
