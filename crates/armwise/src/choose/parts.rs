@@ -134,8 +134,22 @@ impl<'a> Choosing<'a> {
         self.best.is_some()
     }
 
+    /// Begins with floors that were guessed elsewhere: by [`guess`](Self::guess) on another machine, which then proves
+    /// the choice from all candidates, or as the certain floors of a guess that was refuted there.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] unless there is a floor for each block.
+    pub fn with_floors(self, floors: Vec<f64>) -> Result<Self, Error> {
+        let (expected, found) = (self.scorer.blocks.len(), floors.len());
+        if found != expected {
+            return Err(Error::Dimension { what: "floors", expected, found });
+        }
+        Ok(Self { guess: Some(floors), ..self })
+    }
+
     /// The floor of each block: arms with lower scores need not be given. None while no floors are known.
-    fn floors(&self) -> Option<Vec<f64>> {
+    #[must_use]
+    pub fn floors(&self) -> Option<Vec<f64>> {
         match (&self.certain, &self.guess) {
             (Some(certain), Some(guess)) => Some(certain.iter().zip(guess).map(|(a, b)| a.max(*b)).collect()),
             (certain, guess) => certain.as_ref().or(guess.as_ref()).cloned(),
@@ -256,6 +270,18 @@ impl<'a> Choosing<'a> {
         }
         self.kept.check_unique()?;
         self.kept.with_keys(|keys| ask(self.oracle, &self.scores_of(keys)?))
+    }
+
+    /// Calls a function with the candidates of the parts given so far: rows that may be chosen from the whole. None
+    /// without any, or if no features are kept.
+    ///
+    /// # Errors
+    /// Those of the function.
+    pub fn candidates<T>(&self, see: impl FnOnce(&Arms<'_>) -> Result<T, Error>) -> Result<Option<T>, Error> {
+        if self.kept.len() == 0 || !self.kept.has_features() {
+            return Ok(None);
+        }
+        self.kept.with_arms(see).map(Some)
     }
 
     /// Makes the choice from the parts given, unless a guess from a sample turns out to be wrong.

@@ -1,0 +1,310 @@
+"""Choosing from and learning from Spark's tables: the same decisions and models as on one machine, to the bit.
+
+    import armwise.spark as aws
+    sends = aws.choose(policy, customers, id="customer", features=["age", "spent"], constraint=constraint, round=12)
+    policy = aws.learn(policy, sends.join(responses, "decision"))
+
+Spark and pyarrow come with the cluster; armwise must be installed where the executors run. Only the DataFrame interface is
+used, so Spark Connect works, and a task that Spark runs twice counts once: what a task finds is its result.
+
+A choice reads the table once or twice: a sample of it guesses the score that an arm must reach, each partition gives its
+candidates, and from these the driver decides. The answer proves the guess; only if it was wrong is the table read once
+more. So the driver's memory grows with the candidates, not with the rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pickle
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from . import _armwise, _tables, _values
+from .constraints import AnyConstraint, Constraint, resolve
+from .decision import Decision
+from .parts import Choice, Kept
+from .policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import DataFrame
+
+__all__ = ["choose", "decide", "learn"]
+
+AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
+
+#: Progress is told here.
+LOG = logging.getLogger("armwise.spark")
+
+#: Rows of the sample that guesses the floors.
+SAMPLE = 1 << 16
+#: Fewer rows than this many samples are read without one.
+WORTHWHILE = 4
+#: A partition that is this many times larger than the others makes them wait.
+LOPSIDED = 8
+
+#: What a task gives: a line for the part as a whole, with its number of rows, or an error.
+SCHEMA = "partition int, rows bigint, kept binary, error string"
+
+
+def choose(
+    policy: Policy,
+    df: DataFrame,
+    *,
+    id: str,
+    features: Sequence[str] | str,
+    constraint: AnyConstraint | None = None,
+    k: int | None = None,
+    eligible: str | Sequence[str] | None = None,
+    round: int | None = None,
+    unique: bool = False,
+) -> DataFrame:
+    """The chosen rows as a table: decision, round, the id column, block, mean, width, draw, score, features.
+
+    It takes what `decide` takes. `decision` names the row of the table (`r12-17`: the 17th of round 12), so that
+    responses can be joined to it.
+    """
+    made = decide(
+        policy, df, id=id, features=features, constraint=constraint, k=k, eligible=eligible, round=round, unique=unique
+    )
+    return df.sparkSession.createDataFrame(_table(made, id, dict(df.dtypes)[id]))
+
+
+def decide(
+    policy: Policy,
+    df: DataFrame,
+    *,
+    id: str,
+    features: Sequence[str] | str,
+    constraint: AnyConstraint | None = None,
+    k: int | None = None,
+    eligible: str | Sequence[str] | None = None,
+    round: int | None = None,
+    unique: bool = False,
+) -> Decision:
+    """The decision of a round, as `policy.choose` makes it from the same rows on one machine.
+
+    `id` is a column of integers or strings; `features` are columns of numbers, or one column of arrays; `eligible` is a
+    column of true and false, or one for each block. A constraint names columns by itself. `round` is the number of the
+    round; unless it is given, it is the policy's next one. Say `unique=True` if ids certainly appear once each: the search
+    for duplicates moves all ids between the machines.
+    """
+    wanted = resolve(constraint, k)
+    names = wanted.columns() if isinstance(wanted, Constraint) else []
+    flags = [eligible] if isinstance(eligible, str) else list(eligible or ())
+    picked = [features] if isinstance(features, str) else list(features)
+    _columns_exist(df, [id, *picked, *flags, *names])
+    grouped = {group.column for group in getattr(wanted, "groups", ())} - {"block"}
+    groups = {name: _values_of(df, name, flags) for name in sorted(grouped)}
+    known = policy._learner is not None
+    dim = None if known or not isinstance(features, str) else _length_of_lists(df, features)
+    choice = Choice.of(
+        policy,
+        ids=id,
+        features=features,
+        constraint=constraint,
+        k=k,
+        eligible=eligible,
+        groups=groups,
+        t=None if round is None else _values.whole(round, "round"),
+        dim=dim,
+    )
+    table = df.select(*choice.needs)
+    if not unique:
+        _refuse_duplicates(table, id)
+    choice = _guessed(choice, table)
+    decision = None
+    while decision is None:
+        decision, choice = choice.decide(_candidates(choice, table))
+        if decision is None:
+            LOG.info("the guess from the sample was too high; reading the table once more with certain floors")
+    policy.t_ = max(policy.t_, choice.t + 1)
+    return decision
+
+
+def learn(policy: AnyPolicy, df: DataFrame, *, reward: str = "reward", id: str | None = None) -> AnyPolicy:
+    """A copy of the policy that has learned the rewards of chosen rows: those of `choose`, joined with a column `reward`.
+
+    They are learned in the order of the decisions, whatever the order of the rows, so the model is that of `policy.learn`
+    on one machine, to the bit. A row without a reward (null) is not answered yet and left out; it may come later. A
+    decision that appears twice, as after a join with repeated responses, is an error.
+    """
+    columns = df.columns
+    name = _id_column(columns) if id is None else id
+    _columns_exist(df, ["decision", "round", "block", "features", name, reward])
+    rows = _collected(df.select("decision", "round", name, "block", "features", reward).where(df[reward].isNotNull()))
+    if rows.num_rows == 0:
+        return copy.copy(policy)
+    rounds = np.asarray(rows["round"])
+    numbers = np.array([_number_of(text, t) for text, t in zip(rows["decision"].to_pylist(), rounds, strict=True)])
+    order = np.lexsort((numbers, rounds))
+    same = np.flatnonzero((np.diff(rounds[order]) == 0) & (np.diff(numbers[order]) == 0))
+    if same.size:
+        twice = rows["decision"][int(order[same[0]])].as_py()
+        raise ValueError(f"decision {twice!r} appears twice: give each one reward, or take the rows apart")
+    rows = rows.take(order)
+    learned = copy.copy(policy)
+    starts = np.flatnonzero(np.diff(rounds[order], prepend=-1))
+    for start, end in zip(starts, [*starts[1:], rows.num_rows], strict=True):
+        part = rows.slice(int(start), int(end - start)).combine_chunks()
+        lists = part["features"].combine_chunks()
+        x = np.asarray(lists.flatten(), dtype=np.float64).reshape(part.num_rows, -1)
+        ids = _tables.keys(np.asarray(part[name].to_pylist()))
+        blocks = part["block"].to_pylist()
+        t = int(rounds[order][start])
+        made = _armwise.decision_of_rows(learned.seed_, t, ids, blocks, np.ascontiguousarray(x))
+        learned.learn(Decision(made), np.asarray(part[reward], dtype=np.float64))
+    LOG.info("learned %d rewards of %d rounds", rows.num_rows, len(starts))
+    return learned
+
+
+# What runs on the executors.
+
+
+class _Task:
+    """Gives the candidates of a partition."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+
+    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        partition = -1 if context is None else context.partitionId()
+        kept, error = None, None
+        try:
+            kept = self.choice.candidates(batches)
+        except (TypeError, ValueError, KeyError) as problem:
+            error = "; ".join([str(problem.args[0]) if problem.args else str(problem), *getattr(problem, "__notes__", [])])
+        line = {
+            "partition": pyarrow.array([partition], pyarrow.int32()),
+            "rows": pyarrow.array([0 if kept is None else kept.rows], pyarrow.int64()),
+            "kept": pyarrow.array([None if kept is None else pickle.dumps(kept, protocol=5)], pyarrow.binary()),
+            "error": pyarrow.array([error], pyarrow.string()),
+        }
+        yield pyarrow.RecordBatch.from_pydict(line)
+
+
+# What runs on the driver.
+
+
+def _candidates(choice: Choice, table: DataFrame) -> list[Kept]:
+    began = time.monotonic()
+    found = _collected(table.mapInArrow(_Task(choice).__call__, SCHEMA))
+    for partition, error in zip(found["partition"].to_pylist(), found["error"].to_pylist(), strict=True):
+        if error is not None:
+            raise ValueError(f"partition {partition}: {error}")
+    # In the order of the partitions, so that nothing depends on which task ended first.
+    order = np.argsort(np.asarray(found["partition"]), kind="stable")
+    kept = [pickle.loads(found["kept"][int(place)].as_py()) for place in order]
+    rows = [part.rows for part in kept]
+    seconds = time.monotonic() - began
+    LOG.info("%d rows in %d partitions, %d candidates, %.1f s", sum(rows), len(rows), sum(map(len, kept)), seconds)
+    if len(rows) > 1 and max(rows) > LOPSIDED * max(1, (sum(rows) - max(rows)) // (len(rows) - 1)) and max(rows) > SAMPLE:
+        text = f"one partition has {max(rows)} of {sum(rows)} rows, and the others wait for it: df.repartition(n) helps"
+        warnings.warn(text, UserWarning, stacklevel=4)
+    return kept
+
+
+def _guessed(choice: Choice, table: DataFrame) -> Choice:
+    rows = table.count()
+    if rows < WORTHWHILE * SAMPLE:
+        return choice
+    share = SAMPLE / rows
+    sample = _collected(table.sample(fraction=share, seed=choice.t))
+    LOG.info("a sample of %d of %d rows", sample.num_rows, rows)
+    return choice.guess(sample, sample.num_rows / rows)
+
+
+def _refuse_duplicates(table: DataFrame, id: str) -> None:
+    from pyspark.sql import functions as f
+
+    missing = table.where(f.col(id).isNull()).limit(1)
+    twice = table.groupBy(id).count().where("count > 1").limit(1).select(id, "count")
+    for row in twice.collect():
+        if row[0] is not None:
+            raise ValueError(f"id {row[0]!r} appears in {row[1]} rows of column {id!r}: each row needs an id of its own")
+    if missing.count() > 0:
+        raise ValueError(f"column {id!r}: an id is missing")
+
+
+def _values_of(df: DataFrame, name: str, flags: list[str]) -> dict[Any, bool]:
+    """The values of a column that a group names, and whether one of its rows is eligible."""
+    from pyspark.sql import functions as f
+
+    any_flag = f.lit(True)
+    if flags:
+        any_flag = f.coalesce(f.col(flags[0]), f.lit(False))
+        for flag in flags[1:]:
+            any_flag = any_flag | f.coalesce(f.col(flag), f.lit(False))
+    found = df.groupBy(name).agg(f.max(any_flag.cast("int")).alias("eligible")).collect()
+    return {row[0]: bool(row[1]) for row in sorted(found, key=lambda row: (row[0] is None, row[0])) if row[0] is not None}
+
+
+def _length_of_lists(df: DataFrame, name: str) -> int:
+    first = df.select(name).where(df[name].isNotNull()).limit(1).collect()
+    if not first:
+        raise ValueError("there are no rows to choose from")
+    if not isinstance(first[0][0], list):
+        return 1
+    return len(first[0][0])
+
+
+def _columns_exist(df: DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in df.columns:
+            raise KeyError(f"the table has no column {name!r}; it has {', '.join(df.columns)}")
+
+
+def _collected(df: DataFrame) -> pyarrow.Table:
+    """The rows on the driver."""
+    import pyarrow
+
+    if hasattr(df, "toArrow"):
+        return df.toArrow()
+    # Spark 3.
+    return pyarrow.Table.from_pandas(df.toPandas(), preserve_index=False)
+
+
+def _id_column(columns: Sequence[str]) -> str:
+    """The id column of the table that `choose` made: the third, after decision and round."""
+    place = list(columns).index("round") if "round" in columns else -1
+    if place < 0 or place + 1 >= len(columns):
+        raise KeyError("the table has no column 'round' followed by the ids; name the column of ids with id=...")
+    return columns[place + 1]
+
+
+def _number_of(decision: str, t: int) -> int:
+    head, _, number = str(decision).partition("-")
+    if head != f"r{t}" or not number.isdecimal():
+        raise ValueError(f"decision {decision!r} in round {t}: expected r{t}- and a number, as choose wrote it")
+    return int(number)
+
+
+def _table(made: Decision, id: str, kind: str) -> pyarrow.Table:
+    import pyarrow
+
+    numbers = range(1, len(made) + 1)
+    dim = made.features.shape[1]
+    offsets = np.arange(0, (len(made) + 1) * dim, dim, dtype=np.int32) if dim else np.zeros(len(made) + 1, np.int32)
+    types = {"string": pyarrow.string(), "int": pyarrow.int32(), "smallint": pyarrow.int16(), "tinyint": pyarrow.int8()}
+    return pyarrow.table(
+        {
+            "decision": [f"r{made.t}-{number}" for number in numbers],
+            "round": pyarrow.array(np.full(len(made), made.t, np.int64)),
+            id: pyarrow.array(made.ids.tolist(), types.get(kind, pyarrow.int64())),
+            "block": pyarrow.array(made.blocks),
+            "mean": made.means,
+            "width": made.widths,
+            "draw": pyarrow.array(made.draws, from_pandas=True),
+            "score": made.scores,
+            "features": pyarrow.ListArray.from_arrays(offsets, made.features.ravel()),
+        }
+    )
