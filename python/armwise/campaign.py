@@ -237,7 +237,7 @@ class Campaign:
         return self._native.close(round, key)
 
     def revoke(self, round: int, *, key: str | None = None) -> dict[str, Any]:
-        """Takes a round back that was never sent: no rewards, no rest, no controls."""
+        """Takes a round back that was never sent: no rewards, no rest, no hold-out."""
         return self._native.revoke(round, key)
 
     def amend(self, rules: Rules, *, key: str | None = None) -> dict[str, Any]:

@@ -13,6 +13,7 @@
 mod amend;
 mod append;
 mod back;
+mod blocks;
 mod bytes;
 mod campaign;
 pub(crate) mod clock;

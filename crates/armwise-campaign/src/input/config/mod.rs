@@ -4,9 +4,11 @@
 //! the user's own columns. An amendment changes some of the rules, from the next round on.
 
 mod check;
+mod keys;
 mod template;
 
 pub(crate) use check::room;
+pub use keys::{Key, SECTIONS, Section, explain, overview, page};
 pub use template::{LeftOut, guess, quoted, template};
 
 use crate::Error;
