@@ -97,7 +97,9 @@ class Choice:
         eligible: a part alone does not tell.
         """
         if policy.name is None:
-            raise TypeError(f"{type(policy).__name__} is written in Python and sees all arms at once: use policy.choose")
+            raise TypeError(
+                f"{type(policy).__name__} is written in Python and sees all arms at once: use policy.choose"
+            )
         wanted = resolve(constraint, k)
         if not isinstance(wanted, int | Constraint):
             raise TypeError("an oracle written in Python sees all arms at once: use policy.choose")
@@ -120,7 +122,9 @@ class Choice:
         round_ = policy.t_ if t is None else _values.whole(t, "t")
         flags = (eligible,) if isinstance(eligible, str) else tuple(eligible or ())
         if len(flags) not in (0, 1, learner.blocks):
-            raise ValueError(f"eligible names {len(flags)} columns: expected 1, or one for each of {learner.blocks} blocks")
+            raise ValueError(
+                f"eligible names {len(flags)} columns: expected 1, or one for each of {learner.blocks} blocks"
+            )
         return cls(
             _frozen=learner.freeze(policy.seed_, round_).to_json(),
             _constraint=native(wanted, _outline(groups or {}, labels)),  # type: ignore[arg-type]
@@ -176,7 +180,7 @@ class Choice:
         if native is None:
             native = _armwise.Frozen.from_json(self._frozen)
             object.__setattr__(self, "_read", native)
-        return native  # type: ignore[no-any-return]
+        return native
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_read"}

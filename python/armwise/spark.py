@@ -4,12 +4,12 @@
     sends = aws.choose(policy, customers, id="customer", features=["age", "spent"], constraint=constraint, round=12)
     policy = aws.learn(policy, sends.join(responses, "decision"))
 
-Spark and pyarrow come with the cluster; armwise must be installed where the executors run. Only the DataFrame interface is
-used, so Spark Connect works, and a task that Spark runs twice counts once: what a task finds is its result.
+Spark and pyarrow come with the cluster; armwise must be installed where the executors run. Only the DataFrame
+interface is used, so Spark Connect works, and a task that Spark runs twice counts once: what a task finds is its result.
 
-A choice reads the table once or twice: a sample of it guesses the score that an arm must reach, each partition gives its
-candidates, and from these the driver decides. The answer proves the guess; only if it was wrong is the table read once
-more. So the driver's memory grows with the candidates, not with the rows.
+A choice reads the table once or twice: a sample of it guesses the score that an arm must reach, each partition gives
+its candidates, and from these the driver decides. The answer proves the guess; only if it was wrong is the table read
+once more. So the driver's memory grows with the candidates, not with the rows.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def decide(
 
     `id` is a column of integers or strings; `features` are columns of numbers, or one column of arrays; `eligible` is a
     column of true and false, or one for each block. A constraint names columns by itself. `round` is the number of the
-    round; unless it is given, it is the policy's next one. Say `unique=True` if ids certainly appear once each: the search
-    for duplicates moves all ids between the machines.
+    round; unless it is given, it is the policy's next one. Say `unique=True` if ids certainly appear once each: the
+    search for duplicates moves all ids between the machines.
     """
     wanted = resolve(constraint, k)
     names = wanted.columns() if isinstance(wanted, Constraint) else []
@@ -128,10 +128,10 @@ def decide(
 
 
 def learn(policy: AnyPolicy, df: DataFrame, *, reward: str = "reward", id: str | None = None) -> AnyPolicy:
-    """A copy of the policy that has learned the rewards of chosen rows: those of `choose`, joined with a column `reward`.
+    """A copy of the policy that has learned rewards: of rows that `choose` gave, joined with a column `reward`.
 
-    They are learned in the order of the decisions, whatever the order of the rows, so the model is that of `policy.learn`
-    on one machine, to the bit. A row without a reward (null) is not answered yet and left out; it may come later. A
+    They are learned in the order of the decisions, whatever the order of the rows, so the model is that of
+    `policy.learn` on one machine, to the bit. A row without a reward (null) is not answered yet and left out; it may come later. A
     decision that appears twice, as after a join with repeated responses, is an error.
     """
     columns = df.columns
@@ -182,7 +182,9 @@ class _Task:
         try:
             kept = self.choice.candidates(batches)
         except (TypeError, ValueError, KeyError) as problem:
-            error = "; ".join([str(problem.args[0]) if problem.args else str(problem), *getattr(problem, "__notes__", [])])
+            error = "; ".join(
+                [str(problem.args[0]) if problem.args else str(problem), *getattr(problem, "__notes__", [])]
+            )
         line = {
             "partition": pyarrow.array([partition], pyarrow.int32()),
             "rows": pyarrow.array([0 if kept is None else kept.rows], pyarrow.int64()),
@@ -207,7 +209,11 @@ def _candidates(choice: Choice, table: DataFrame) -> list[Kept]:
     rows = [part.rows for part in kept]
     seconds = time.monotonic() - began
     LOG.info("%d rows in %d partitions, %d candidates, %.1f s", sum(rows), len(rows), sum(map(len, kept)), seconds)
-    if len(rows) > 1 and max(rows) > LOPSIDED * max(1, (sum(rows) - max(rows)) // (len(rows) - 1)) and max(rows) > SAMPLE:
+    if (
+        len(rows) > 1
+        and max(rows) > LOPSIDED * max(1, (sum(rows) - max(rows)) // (len(rows) - 1))
+        and max(rows) > SAMPLE
+    ):
         text = f"one partition has {max(rows)} of {sum(rows)} rows, and the others wait for it: df.repartition(n) helps"
         warnings.warn(text, UserWarning, stacklevel=4)
     return kept
@@ -230,7 +236,9 @@ def _refuse_duplicates(table: DataFrame, id: str) -> None:
     twice = table.groupBy(id).count().where("count > 1").limit(1).select(id, "count")
     for row in twice.collect():
         if row[0] is not None:
-            raise ValueError(f"id {row[0]!r} appears in {row[1]} rows of column {id!r}: each row needs an id of its own")
+            raise ValueError(
+                f"id {row[0]!r} appears in {row[1]} rows of column {id!r}: each row needs an id of its own"
+            )
     if missing.count() > 0:
         raise ValueError(f"column {id!r}: an id is missing")
 
@@ -245,7 +253,9 @@ def _values_of(df: DataFrame, name: str, flags: list[str]) -> dict[Any, bool]:
         for flag in flags[1:]:
             any_flag = any_flag | f.coalesce(f.col(flag), f.lit(False))
     found = df.groupBy(name).agg(f.max(any_flag.cast("int")).alias("eligible")).collect()
-    return {row[0]: bool(row[1]) for row in sorted(found, key=lambda row: (row[0] is None, row[0])) if row[0] is not None}
+    return {
+        row[0]: bool(row[1]) for row in sorted(found, key=lambda row: (row[0] is None, row[0])) if row[0] is not None
+    }
 
 
 def _length_of_lists(df: DataFrame, name: str) -> int:

@@ -128,7 +128,10 @@ impl Frozen {
             }
         })?;
         let rows = |decision: &armwise::Decision| vec![usize::MAX; decision.arms.len()];
-        Ok((decision.map(|decision| (rows(&decision), decision)).map(|(rows, inner)| Decision::new(inner, rows)), floors))
+        Ok((
+            decision.map(|decision| (rows(&decision), decision)).map(|(rows, inner)| Decision::new(inner, rows)),
+            floors,
+        ))
     }
 }
 

@@ -64,9 +64,7 @@ impl<P: Policy> TryFrom<Sent<P>> for Frozen<P> {
         let dim = posteriors.first().map(Posterior::dim).filter(|&dim| dim > 0);
         let dim = dim.ok_or_else(|| Error::BadFormat("a frozen learner needs a block and a feature".into()))?;
         match posteriors.iter().find(|posterior| posterior.dim() != dim) {
-            Some(other) => {
-                Err(Error::Dimension { what: "features of a posterior", expected: dim, found: other.dim() })
-            }
+            Some(other) => Err(Error::Dimension { what: "features of a posterior", expected: dim, found: other.dim() }),
             None => Ok(Self { policy, ties, round, posteriors: Arc::new(posteriors) }),
         }
     }
