@@ -5,7 +5,7 @@
     policy = aws.learn(policy, sends.join(responses, "decision"))
 
 Spark and pyarrow come with the cluster; armwise must be installed where the executors run. Only the DataFrame
-interface is used, so Spark Connect works, and a task that Spark runs twice counts once: what a task finds is its result.
+interface is used, so Spark Connect works, and a task that Spark runs twice counts once: what it finds is its result.
 
 A choice reads the table once or twice: a sample of it guesses the score that an arm must reach, each partition gives
 its candidates, and from these the driver decides. The answer proves the guess; only if it was wrong is the table read
@@ -131,7 +131,8 @@ def learn(policy: AnyPolicy, df: DataFrame, *, reward: str = "reward", id: str |
     """A copy of the policy that has learned rewards: of rows that `choose` gave, joined with a column `reward`.
 
     They are learned in the order of the decisions, whatever the order of the rows, so the model is that of
-    `policy.learn` on one machine, to the bit. A row without a reward (null) is not answered yet and left out; it may come later. A
+    `policy.learn` on one machine, to the bit. A row without a reward (null) is not answered yet and is left out; it may
+    come later. A
     decision that appears twice, as after a join with repeated responses, is an error.
     """
     columns = df.columns
