@@ -9,6 +9,7 @@ mod campaign;
 mod catalogue;
 mod command;
 mod decision;
+mod elsewhere;
 mod errors;
 mod gate;
 mod given;
@@ -48,6 +49,7 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gate::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(gate::before_fork, module)?)?;
     module.add_function(wrap_pyfunction!(command::command, module)?)?;
+    module.add_function(wrap_pyfunction!(elsewhere::campaign_candidates, module)?)?;
     module.add_function(wrap_pyfunction!(oracle::solve, module)?)?;
     module.add_function(wrap_pyfunction!(parts::decision_of_rows, module)?)?;
     module.add_function(wrap_pyfunction!(policy::check_algorithm, module)?)?;

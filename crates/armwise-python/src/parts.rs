@@ -87,7 +87,7 @@ impl Frozen {
         let raise = |error: Error| raise(py, &error);
         let mut choosing = self.inner.choosing(&constraint).map_err(raise)?;
         if let Some(floors) = floors {
-            choosing = choosing.with_floors(floors).map_err(raise)?;
+            choosing.set_floors(floors).map_err(raise)?;
         }
         let mut rows = 0;
         for batch in batches.try_iter()? {
@@ -118,7 +118,7 @@ impl Frozen {
         let (decision, floors) = oracle.with(py, |oracle| {
             let mut choosing = self.inner.choosing(oracle)?;
             if let Some(guess) = guess {
-                choosing = choosing.with_floors(guess)?;
+                choosing.set_floors(guess)?;
             }
             choosing.add(&lent.arms()?)?;
             choosing.skip(others);

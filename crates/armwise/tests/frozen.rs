@@ -40,7 +40,7 @@ fn from_parts(sent: &str, arms: &[Kept], oracle: &dyn Oracle, guess: Option<Vec<
             let frozen: Frozen = serde_json::from_str(sent).expect("as it was written");
             let mut choosing = frozen.choosing(oracle).expect("a policy");
             if let Some(floors) = &floors {
-                choosing = choosing.with_floors(floors.clone()).expect("a floor per block");
+                choosing.set_floors(floors.clone()).expect("a floor per block");
             }
             choosing.add(&with(part, &column(part))).expect("good rows");
             let kept = choosing.candidates(|kept| {
@@ -56,7 +56,7 @@ fn from_parts(sent: &str, arms: &[Kept], oracle: &dyn Oracle, guess: Option<Vec<
         let frozen: Frozen = serde_json::from_str(sent).expect("as it was written");
         let mut choosing = frozen.choosing(oracle).expect("a policy");
         if guessed {
-            choosing = choosing.with_floors(floors.clone().expect("guessed")).expect("a floor per block");
+            choosing.set_floors(floors.clone().expect("guessed")).expect("a floor per block");
         }
         choosing.add(&with(&all, &column(&all))).expect("good rows");
         choosing.skip(N - all.ids.len());
@@ -152,5 +152,5 @@ fn a_frozen_learner_that_does_not_fit_together_is_refused() {
         assert!(refused.contains(told), "{refused}");
     }
     let constraint = Constraint::top_k(1);
-    assert!(frozen.choosing(&constraint).expect("a policy").with_floors(vec![0.0]).is_err(), "a floor per block");
+    assert!(frozen.choosing(&constraint).expect("a policy").set_floors(vec![0.0]).is_err(), "a floor per block");
 }

@@ -113,11 +113,9 @@ impl<'a> Choosing<'a> {
             let scores = self.scorer.score(sample)?;
             let blocks = self.scorer.blocks.len();
             let scores = Scores::new(&scores, blocks, *sample, self.ties, self.scorer.round)?;
-            let guess = self.oracle.guess_floors(&scores, share)?;
-            if let Some(found) = guess.as_ref().map(Vec::len).filter(|&found| found != blocks) {
-                return Err(Error::Dimension { what: "floors", expected: blocks, found });
+            if let Some(guess) = self.oracle.guess_floors(&scores, share)? {
+                self.set_floors(guess)?;
             }
-            self.guess = guess;
         }
         Ok(())
     }
@@ -126,6 +124,12 @@ impl<'a> Choosing<'a> {
     #[must_use]
     pub fn has_rows(&self) -> bool {
         self.rows > 0
+    }
+
+    /// How many candidates are kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.kept.len()
     }
 
     /// Whether the choice is made, so that no more rows are taken.
@@ -139,12 +143,13 @@ impl<'a> Choosing<'a> {
     ///
     /// # Errors
     /// [`Error::Dimension`] unless there is a floor for each block.
-    pub fn with_floors(self, floors: Vec<f64>) -> Result<Self, Error> {
+    pub fn set_floors(&mut self, floors: Vec<f64>) -> Result<(), Error> {
         let (expected, found) = (self.scorer.blocks.len(), floors.len());
         if found != expected {
             return Err(Error::Dimension { what: "floors", expected, found });
         }
-        Ok(Self { guess: Some(floors), ..self })
+        self.guess = Some(floors);
+        Ok(())
     }
 
     /// The floor of each block: arms with lower scores need not be given. None while no floors are known.
