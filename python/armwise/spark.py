@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import pickle
 import time
 import warnings
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _armwise, _tables, _values
+from .campaign import Campaign
 from .constraints import AnyConstraint, Constraint, resolve
 from .decision import Decision
 from .parts import Choice, Kept
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyspark.sql import DataFrame
 
-__all__ = ["choose", "decide", "learn"]
+__all__ = ["Table", "choose", "decide", "learn"]
 
 AnyPolicy = TypeVar("AnyPolicy", bound=Policy)
 
@@ -48,27 +50,45 @@ WORTHWHILE = 4
 #: A partition that is this many times larger than the others makes them wait.
 LOPSIDED = 8
 
-#: What a task gives: a line for the part as a whole, with its number of rows, or an error.
-SCHEMA = "partition int, rows bigint, kept binary, error string"
+#: What a task gives: one row.
+SCHEMA = "partition int, found binary, error string"
 
 
 def choose(
-    policy: Policy,
-    df: DataFrame,
+    policy: Policy | None = None,
+    df: DataFrame | None = None,
     *,
-    id: str,
-    features: Sequence[str] | str,
+    campaign: Campaign | str | os.PathLike[str] | None = None,
+    id: str | None = None,
+    features: Sequence[str] | str | None = None,
     constraint: AnyConstraint | None = None,
     k: int | None = None,
     eligible: str | Sequence[str] | None = None,
     round: int | None = None,
     unique: bool = False,
+    key: str | None = None,
 ) -> DataFrame:
     """The chosen rows as a table: decision, round, the id column, block, mean, width, draw, score, features.
 
     It takes what `decide` takes. `decision` names the row of the table (`r12-17`: the 17th of round 12), so that
     responses can be joined to it.
+
+    With a `campaign`, a file on the driver, there is no policy: `aws.choose(campaign="spring.armwise", df=customers)`
+    chooses by the campaign's recipe, limits, hold-out and rest, appends the round to its journal and gives its sends.
+    The columns are the table's own; `learn`, `why`, `report` and `verify` go on as ever. A request with a `key` can be
+    sent again.
     """
+    if df is None:
+        raise TypeError("give a table, df=...")
+    if campaign is not None:
+        others = (policy, id, features, constraint, k, eligible)
+        if any(other is not None for other in others):
+            raise TypeError("a campaign has its own rules: give df, and perhaps round, unique and key")
+        of = campaign if isinstance(campaign, Campaign) else Campaign.open(campaign)
+        sends = of.choose(Table(df, unique=unique), round=round, key=key).sends
+        return df.sparkSession.createDataFrame(sends.to_arrow())
+    if policy is None or id is None or features is None or key is not None:
+        raise TypeError("give policy, df, id and features; or campaign and df, and perhaps a key")
     made = decide(
         policy, df, id=id, features=features, constraint=constraint, k=k, eligible=eligible, round=round, unique=unique
     )
@@ -164,14 +184,62 @@ def learn(policy: AnyPolicy, df: DataFrame, *, reward: str = "reward", id: str |
     return learned
 
 
+class Table:
+    """A table of Spark's, as `Campaign.choose` takes it: `campaign.choose(aws.Table(df))`.
+
+    Its rows stay where they are. Each partition gives the rows that may be chosen, and the campaign chooses from these.
+    """
+
+    #: The native half knows by this that the rows are elsewhere.
+    __armwise_elsewhere__ = True
+
+    def __init__(self, df: DataFrame, *, unique: bool = False) -> None:
+        self._df = df
+        self._checked = unique
+
+    @property
+    def empty(self) -> pyarrow.Table:
+        """The columns, without rows."""
+        return _collected(self._df.limit(0))
+
+    def sample(self, columns: list[str], rows: int, large: int) -> tuple[pyarrow.Table, int] | None:
+        """About so many rows from all over the table, and how many it has; none unless it has `large` times as many."""
+        _columns_exist(self._df, columns)
+        every = self._df.count()
+        if every < large * rows:
+            return None
+        return _collected(self._df.select(*columns).sample(fraction=rows / every, seed=every)), every
+
+    def candidates(self, plan: str, columns: list[str], customer: str) -> list[tuple[pyarrow.Table | None, str]]:
+        """The rows of each partition that may be chosen, and the counts of all of its rows."""
+        import pyarrow
+
+        _columns_exist(self._df, columns)
+        table = self._df.select(*columns)
+        if not self._checked:
+            _refuse_duplicates(table, customer)
+            self._checked = True
+        found = _run(table, _CampaignTask(plan))
+        return [(None if rows is None else pyarrow.ipc.open_stream(rows).read_all(), counts) for rows, counts in found]
+
+    def digest(self) -> str:
+        """A text that follows from the content, whatever the order of the rows."""
+        from pyspark.sql import functions as f
+
+        hashes = f.xxhash64(*[f.col(name) for name in sorted(self._df.columns)]).cast("decimal(38,0)")
+        sums = self._df.agg(f.count(f.lit(1)), f.sum(hashes), f.bit_xor(hashes.cast("bigint"))).collect()[0]
+        return f"{sorted(self._df.dtypes)} {tuple(sums)}"
+
+
 # What runs on the executors.
 
 
 class _Task:
-    """Gives the candidates of a partition."""
+    """Works on a partition, and gives one row: what was found, or why nothing was."""
 
-    def __init__(self, choice: Choice) -> None:
-        self.choice = choice
+    def find(self, partition: int, batches: Iterator[pyarrow.RecordBatch]) -> Any:
+        """What is found in a partition; it must pickle."""
+        raise NotImplementedError
 
     def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow
@@ -179,42 +247,76 @@ class _Task:
 
         context = TaskContext.get()
         partition = -1 if context is None else context.partitionId()
-        kept, error = None, None
+        found, error = None, None
         try:
-            kept = self.choice.candidates(batches)
+            found = pickle.dumps(self.find(partition, batches), protocol=5)
         except (TypeError, ValueError, KeyError) as problem:
-            error = "; ".join(
-                [str(problem.args[0]) if problem.args else str(problem), *getattr(problem, "__notes__", [])]
-            )
+            notes = getattr(problem, "__notes__", [])
+            error = "; ".join([str(problem.args[0]) if problem.args else str(problem), *notes])
         line = {
             "partition": pyarrow.array([partition], pyarrow.int32()),
-            "rows": pyarrow.array([0 if kept is None else kept.rows], pyarrow.int64()),
-            "kept": pyarrow.array([None if kept is None else pickle.dumps(kept, protocol=5)], pyarrow.binary()),
+            "found": pyarrow.array([found], pyarrow.binary()),
             "error": pyarrow.array([error], pyarrow.string()),
         }
         yield pyarrow.RecordBatch.from_pydict(line)
 
 
+class _PolicyTask(_Task):
+    """Gives the candidates of a partition."""
+
+    def __init__(self, choice: Choice) -> None:
+        self.choice = choice
+
+    def find(self, partition: int, batches: Iterator[pyarrow.RecordBatch]) -> Kept:
+        return self.choice.candidates(batches)
+
+
+class _CampaignTask(_Task):
+    """Gives the rows of a partition that a campaign may choose, as an Arrow stream, and what is known of the others."""
+
+    def __init__(self, plan: str) -> None:
+        self.plan = plan
+
+    def find(self, partition: int, batches: Iterator[pyarrow.RecordBatch]) -> tuple[bytes | None, str]:
+        import pyarrow
+
+        found, counts = _armwise.campaign_candidates(self.plan, "the table", map(_as_table, batches))
+        if found is None:
+            return None, counts
+        rows = pyarrow.RecordBatchReader._import_from_c_capsule(found).read_all()
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        return sink.getvalue().to_pybytes(), counts
+
+
+def _as_table(batch: pyarrow.RecordBatch) -> pyarrow.Table:
+    import pyarrow
+
+    return pyarrow.Table.from_batches([batch])
+
+
 # What runs on the driver.
+
+
+def _run(table: DataFrame, task: _Task) -> list[Any]:
+    """What the task finds in each partition, in the order of the partitions, whichever task ended first."""
+    found = _collected(table.mapInArrow(task.__call__, SCHEMA))
+    for partition, error in zip(found["partition"].to_pylist(), found["error"].to_pylist(), strict=True):
+        if error is not None:
+            raise ValueError(f"partition {partition}: {error}")
+    order = np.argsort(np.asarray(found["partition"]), kind="stable")
+    return [pickle.loads(found["found"][int(place)].as_py()) for place in order]
 
 
 def _candidates(choice: Choice, table: DataFrame) -> list[Kept]:
     began = time.monotonic()
-    found = _collected(table.mapInArrow(_Task(choice).__call__, SCHEMA))
-    for partition, error in zip(found["partition"].to_pylist(), found["error"].to_pylist(), strict=True):
-        if error is not None:
-            raise ValueError(f"partition {partition}: {error}")
-    # In the order of the partitions, so that nothing depends on which task ended first.
-    order = np.argsort(np.asarray(found["partition"]), kind="stable")
-    kept = [pickle.loads(found["kept"][int(place)].as_py()) for place in order]
+    kept: list[Kept] = _run(table, _PolicyTask(choice))
     rows = [part.rows for part in kept]
     seconds = time.monotonic() - began
     LOG.info("%d rows in %d partitions, %d candidates, %.1f s", sum(rows), len(rows), sum(map(len, kept)), seconds)
-    if (
-        len(rows) > 1
-        and max(rows) > LOPSIDED * max(1, (sum(rows) - max(rows)) // (len(rows) - 1))
-        and max(rows) > SAMPLE
-    ):
+    usual = (sum(rows) - max(rows, default=0)) // max(1, len(rows) - 1)
+    if len(rows) > 1 and max(rows) > max(SAMPLE, LOPSIDED * usual):
         text = f"one partition has {max(rows)} of {sum(rows)} rows, and the others wait for it: df.repartition(n) helps"
         warnings.warn(text, UserWarning, stacklevel=4)
     return kept

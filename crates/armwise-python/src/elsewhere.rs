@@ -2,20 +2,19 @@
 //!
 //! The driver's half is a Python object that has every machine run [`campaign_candidates`] on its part.
 
-use std::sync::Arc;
-
 use armwise_campaign::{
-    Error, Source,
+    Error, Memory, Source,
     core::Sha,
     round::{Counts, Elsewhere, Found, Plan},
-    table::{Batches, ColumnType, columns_of},
+    table::{Batches, ColumnType},
 };
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::ArrowError;
 use pyo3::{prelude::*, types::PyCapsule};
 
 use crate::{
     bridge,
+    campaign::raise,
     errors::bad_json,
     gate::{attach, detach},
 };
@@ -27,13 +26,15 @@ const NAME: &str = "the table";
 /// `candidates(plan)` has every machine do its task; `digest()` is a text that follows from the content.
 pub(crate) struct Far {
     object: Py<PyAny>,
-    schema: Arc<Schema>,
+    /// The columns, without rows.
+    empty: Memory,
 }
 
 impl Far {
     pub(crate) fn new(object: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let empty = bridge::read(&object.getattr("empty")?)?;
-        Ok(Self { object: object.clone().unbind(), schema: empty[0].schema() })
+        let empty = Memory::new(NAME, bridge::read(&object.getattr("empty")?)?);
+        let empty = empty.map_err(|error| raise(object.py(), &error))?;
+        Ok(Self { object: object.clone().unbind(), empty })
     }
 
     /// Calls a method, in the midst of a computation without the interpreter's lock.
@@ -53,7 +54,7 @@ impl Source for Far {
     }
 
     fn columns(&self) -> Result<Vec<(String, ColumnType)>, Error> {
-        Ok(columns_of(&self.schema))
+        self.empty.columns()
     }
 
     fn batches(&self, _: Option<&[String]>) -> Result<Batches, Error> {
@@ -92,10 +93,11 @@ impl Source for Far {
 
 impl Elsewhere for Far {
     fn candidates(&self, plan: &Plan) -> Result<Found, Error> {
-        let columns = plan.columns();
+        let (columns, customer) = (plan.columns(), plan.customer().to_owned());
         let plan = serde_json::to_string(plan).map_err(|error| Error::table(NAME, error.to_string()))?;
         self.call(|far| {
-            let found: Vec<(Bound<'_, PyAny>, String)> = far.call_method1("candidates", (plan, columns))?.extract()?;
+            let found: Vec<(Bound<'_, PyAny>, String)> =
+                far.call_method1("candidates", (plan, columns, customer))?.extract()?;
             let mut all = Found::default();
             for (rows, counts) in found {
                 if !rows.is_none() {
@@ -125,7 +127,7 @@ pub(crate) fn campaign_candidates<'py>(
     };
     let first = first.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
     let part = Batches::new(name, first.schema(), std::iter::once(Ok(first)).chain(batches));
-    let found = detach(py, || plan.candidates(part)).map_err(|error| super::campaign::raise(py, &error))?;
+    let found = detach(py, || plan.candidates(part)).map_err(|error| raise(py, &error))?;
     let rows = found.batches.into_iter().next().map(|batch| bridge::write(py, batch)).transpose()?;
     Ok((rows, serde_json::to_string(&found.counts).map_err(|error| bad_json("counts", error))?))
 }

@@ -14,7 +14,7 @@ use crate::{
     Campaign, Error, Memory, Source,
     config::Config,
     core::Setup,
-    recipe::{Oddities, Recipe},
+    recipe::Oddities,
     table::{Batches, Rows},
 };
 use armwise::{Choosing, Constraint, Frozen, Greedy, OnInfeasible};
@@ -106,10 +106,10 @@ impl Plan {
         Parts::new(&self.setup, HashSet::new()).columns()
     }
 
-    /// The recipe of the features.
+    /// The column of the customers' ids.
     #[must_use]
-    pub fn recipe(&self) -> &Recipe {
-        &self.setup.recipe
+    pub fn customer(&self) -> &str {
+        &self.setup.config.customer
     }
 
     /// The candidates of a part.
