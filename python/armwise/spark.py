@@ -206,9 +206,7 @@ class Table:
         """About so many rows from all over the table, and how many it has; none unless it has `large` times as many."""
         _columns_exist(self._df, columns)
         every = self._df.count()
-        if every < large * rows:
-            return None
-        return _collected(self._df.select(*columns).sample(fraction=rows / every, seed=every)), every
+        return (_sample(self._df.select(*columns), rows, every), every) if every >= large * rows else None
 
     def candidates(self, plan: str, columns: list[str], customer: str) -> list[tuple[pyarrow.Table | None, str]]:
         """The rows of each partition that may be chosen, and the counts of all of its rows."""
@@ -326,10 +324,15 @@ def _guessed(choice: Choice, table: DataFrame) -> Choice:
     rows = table.count()
     if rows < WORTHWHILE * SAMPLE:
         return choice
-    share = SAMPLE / rows
-    sample = _collected(table.sample(fraction=share, seed=choice.t))
+    sample = _sample(table, SAMPLE, rows)
     LOG.info("a sample of %d of %d rows", sample.num_rows, rows)
     return choice.guess(sample, sample.num_rows / rows)
+
+
+def _sample(table: DataFrame, rows: int, every: int) -> pyarrow.Table:
+    """About so many rows from all over the table. Spark draws them before they leave the JVM. (To read only the first
+    rows of each partition would save no time: Spark kills and starts the Python workers that stop early.)"""
+    return _collected(table.sample(fraction=min(1.0, rows / every), seed=every))
 
 
 def _refuse_duplicates(table: DataFrame, id: str) -> None:

@@ -37,8 +37,8 @@ def settings() -> dict[str, str]:
 class Cluster:
     """The processes of the cluster."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: pathlib.Path, memory: str = "1200m") -> None:
+        self.folder, self.memory = folder, memory
         self.port = free_port()
         self.url = f"spark://127.0.0.1:{self.port}"
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -59,7 +59,7 @@ class Cluster:
     def worker(self) -> subprocess.Popen[bytes]:
         work = self.folder / f"work-{len(self.processes)}"
         ports = ["--webui-port", str(free_port())]
-        return self._start("Worker", "--cores", "1", "--memory", "1200m", "--work-dir", str(work), *ports, self.url)
+        return self._start("Worker", "--cores", "1", "--memory", self.memory, "--work-dir", str(work), *ports, self.url)
 
     def kill_an_executor(self) -> bool:
         """Kills an executor and its Python workers with -9, as a machine that is lost; true if there was one."""
@@ -101,8 +101,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made.stop()
 
 
-@pytest.fixture(scope="session")
-def spark(cluster: Cluster) -> Iterator[SparkSession]:
+def session(cluster: Cluster, memory: str = "800m") -> SparkSession:
     os.environ.update(
         {name: settings()[name] for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")}
     )
@@ -111,14 +110,19 @@ def spark(cluster: Cluster) -> Iterator[SparkSession]:
         .appName("armwise")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.executor.memory", "800m")
+        .config("spark.executor.memory", memory)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.adaptive.enabled", "false")
         .config("spark.executorEnv.PYTHONPATH", os.environ.get("PYTHONPATH", ""))
         .getOrCreate()
     )
     made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+@pytest.fixture(scope="session")
+def spark(cluster: Cluster) -> Iterator[SparkSession]:
+    made = session(cluster)
     yield made
     made.stop()
