@@ -35,8 +35,13 @@ const LEAST: [(&str, &[(&str, &str)]); 7] = [
     ("features.column", &[("name", "\"visits\""), ("kind", "\"numeric\"")]),
 ];
 
-/// Keys whose example makes no sense without others in their section.
-const TOGETHER: [(&str, &str, &str); 0] = [];
+/// Keys whose example makes no sense without others: what their section is then instead.
+const TOGETHER: [(&str, &str); 3] =
+    [("bins", "kind = \"bins\""), ("edges", "kind = \"bins\""), ("with", "kind = \"cross\"")];
+
+/// The columns that a cross is of.
+const CROSSED: &str = "\n[[features.column]]\nname = \"region\"\nkind = \"categorical\"\n\
+    [[features.column]]\nname = \"visits\"\nkind = \"numeric\"\n";
 
 fn section(name: &str) -> &'static Section {
     SECTIONS.iter().find(|section| section.name == name).unwrap_or_else(|| panic!("no section {name}"))
@@ -62,18 +67,21 @@ fn toml(values: &Values) -> String {
 }
 
 fn parse(values: &Values) -> Result<Config, String> {
-    let text = toml(values);
+    let mut text = toml(values);
+    if values.contains_key(&("features.column", "with".to_owned())) {
+        text += CROSSED;
+    }
     Config::parse(&text, Path::new("campaign.toml")).map_err(|error| format!("{error}\nin\n{text}"))
 }
 
 /// A campaign with this key; where the key is a section of its own, that section's other keys make way.
 fn with(section: &'static str, key: &str, value: &str) -> Values {
     let mut values = least();
-    for (of, with, text) in TOGETHER {
-        if with == key && of == section {
-            let (name, value) = text.split_once(" = ").unwrap();
-            values.insert((section, name.to_owned()), value.to_owned());
-        }
+    for (_, text) in
+        TOGETHER.iter().filter(|(with, _)| *with == key && section == "features.column" && !value.is_empty())
+    {
+        let (name, value) = text.split_once(" = ").unwrap();
+        values.insert((section, name.to_owned()), value.to_owned());
     }
     let path = if section.is_empty() { key.to_owned() } else { format!("{section}.{key}") };
     values.retain(|(of, _), _| *of != path && !of.starts_with(&format!("{path}.")));

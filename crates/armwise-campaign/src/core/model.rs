@@ -6,7 +6,7 @@
 //! follows at once.
 
 use super::{
-    Campaign, Setup, Sha,
+    Campaign, Origin, Setup, Sha,
     blocks::{self, widened},
     fold, model_hash, sums,
 };
@@ -140,13 +140,20 @@ impl Campaign {
         Ok(model)
     }
 
-    /// The learner as a file that the library and the Python package load, with the round to go on with.
+    /// The learner as a file that the library and the Python package load, with the round to go on with and with the
+    /// recipe of its features.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn saved_learner(&self) -> Result<String, Error> {
         let next = Round::new(self.config().seed, self.next_round());
-        Ok(self.learner(&self.model()?)?.to_json_with(Some(next))?)
+        let origin = Origin {
+            promotions: self.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
+            features: self.config().features.clone(),
+            recipe: self.recipe().clone(),
+        };
+        let about = serde_json::to_string(&origin).map_err(|error| Error::Usage(error.to_string()))?;
+        Ok(self.learner(&self.model()?)?.with_about(Some(about)).to_json_with(Some(next))?)
     }
 
     /// A learner with what a model knows of the present promotions and the algorithm that the rules name now.

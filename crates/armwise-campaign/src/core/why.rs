@@ -20,6 +20,8 @@ pub struct Contribution {
     pub feature: String,
     /// x_j.
     pub value: f64,
+    /// The customer's own value, as in the table; none where the feature's name says it.
+    pub own: Option<String>,
     /// theta_hat_j x_j.
     pub adds: f64,
 }
@@ -98,7 +100,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     };
     let model = campaign.of_rules(&campaign.replay(info.seq)?, &config)?;
     let learner = Learner::with_model(config.algorithm, model)?.with_ties(config.ties);
-    let labels = campaign.recipe().labels();
+    let (labels, own_values) = (campaign.recipe().labels(), campaign.recipe().own_values(&features));
     let names = Names::new([customer])?;
     for (block, promotion) in config.promotion.iter().enumerate() {
         let arm = explain(&learner, Round::new(info.seed, round), &features, &names, block)?;
@@ -107,8 +109,14 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
             .iter()
             .zip(&features)
             .zip(&theta)
-            .filter(|((_, x), _)| **x != 0.0)
-            .map(|((feature, &value), theta)| Contribution { feature: feature.clone(), value, adds: theta * value })
+            .zip(&own_values)
+            .filter(|(((_, x), _), _)| **x != 0.0)
+            .map(|(((feature, &value), theta), own)| Contribution {
+                feature: feature.clone(),
+                value,
+                own: own.clone(),
+                adds: theta * value,
+            })
             .collect();
         contributions.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()).then_with(|| a.feature.cmp(&b.feature)));
         contributions.truncate(8);

@@ -60,6 +60,12 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
     for (column, count) in &summary.odd.missing {
         let _ = writeln!(text, "  column {column:?}: {count} missing values were filled");
     }
+    for (column, count) in &summary.odd.clipped {
+        let _ = writeln!(
+            text,
+            "  warning: column {column:?}: {count} values lie far outside what init saw and count as the nearest it believes"
+        );
+    }
     if summary.odd.shortened > 0 {
         let _ = writeln!(
             text,
@@ -149,7 +155,8 @@ pub(super) fn why(why: &Why) -> String {
             line.score
         );
         for part in &line.contributions {
-            let _ = writeln!(text, "    {:+.4}  {} (x = {:.4})", part.adds, on_one_line(&part.feature), part.value);
+            let own = part.own.as_ref().map_or(String::new(), |own| format!(" = {own}"));
+            let _ = writeln!(text, "    {:+.4}  {}{own}", part.adds, on_one_line(&part.feature));
         }
     }
     text
