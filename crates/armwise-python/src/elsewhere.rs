@@ -151,7 +151,7 @@ impl Iterator for Stream {
             });
             match read {
                 Ok(Some(batches)) => {
-                    self.waiting = batches.into_iter().filter(|batch| batch.num_rows() > 0).rev().collect()
+                    self.waiting = batches.into_iter().filter(|batch| batch.num_rows() > 0).rev().collect();
                 }
                 Ok(None) => return None,
                 Err(error) => return Some(Err(ArrowError::ExternalError(Box::new(error)))),

@@ -157,7 +157,7 @@ fn kept<'py>(py: Python<'py>, arms: &Arms<'_>) -> PyResult<Kept<'py>> {
 }
 
 /// One value to a row as a vector, several as a matrix.
-fn shaped<'py, T: numpy::Element>(values: Bound<'py, PyArray1<T>>, rows: usize) -> PyResult<Bound<'py, PyAny>> {
+fn shaped<T: numpy::Element>(values: Bound<'_, PyArray1<T>>, rows: usize) -> PyResult<Bound<'_, PyAny>> {
     let per_row = values.len() / rows;
     if per_row == 1 { Ok(values.into_any()) } else { Ok(values.reshape([rows, per_row])?.into_any()) }
 }

@@ -31,7 +31,8 @@ struct Kept {
 
 /// Decides from parts, each with a copy of the learner that was read from text; counts the passes.
 fn from_parts(sent: &str, arms: &[Kept], oracle: &dyn Oracle, guess: Option<Vec<f64>>) -> (Decision, usize) {
-    let (mut floors, mut guessed, mut passes) = (guess.clone(), guess.is_some(), 0);
+    let (mut floors, mut guessed, mut passes) = (guess, true, 0);
+    guessed &= floors.is_some();
     loop {
         passes += 1;
         assert!(passes <= 2, "certain floors need no third pass");
