@@ -76,12 +76,11 @@ def counting(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_pydict({"rows": pa.array([sum(batch.num_rows for batch in batches)], pa.int64())})
 
 
-def peaks() -> list[int]:
+def peaks(cluster: conftest.Cluster) -> list[int]:
     """The peak memory of each executor with its Python workers, in MB."""
-    found = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True)
     every = []
-    for executor in found.stdout.split():
-        family, total = [executor], 0
+    for executor in cluster.executors():
+        family, total = [str(executor)], 0
         while family:
             number = family.pop()
             status = pathlib.Path(f"/proc/{number}/status").read_text()
@@ -130,7 +129,7 @@ def main() -> None:
             given: dict[str, Any] = {"id": "customer", "features": FEATURES, "constraint": constraint, "round": 1}
             chosen, found = timed(lambda: aws.decide(policy(), df, unique=True, **given))
             checked, _ = timed(lambda: aws.decide(policy(), df, **given))
-            memory = peaks()
+            memory = peaks(cluster)
             spark.stop()
         finally:
             cluster.stop()

@@ -61,15 +61,16 @@ class Cluster:
         ports = ["--webui-port", str(free_port())]
         return self._start("Worker", "--cores", "1", "--memory", self.memory, "--work-dir", str(work), *ports, self.url)
 
+    def executors(self) -> list[int]:
+        """The processes of the executors: the children of the workers."""
+        workers = ",".join(str(process.pid) for process in self.processes[1:])
+        listed = subprocess.run(["pgrep", "-P", workers], capture_output=True, text=True)
+        return [int(number) for number in listed.stdout.split()]
+
     def kill_an_executor(self) -> bool:
-        """Kills an executor and its Python workers with -9, as a machine that is lost; true if there was one."""
-        command = ["pgrep", "-f", f"CoarseGrainedExecutorBackend.*{self.folder}"]
-        listed = subprocess.run(command, capture_output=True, text=True)
-        for number in listed.stdout.split():
-            try:
-                os.kill(int(number), signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        """Kills an executor with -9, as a machine that is lost; true if there was one."""
+        for number in self.executors():
+            os.kill(number, signal.SIGKILL)
             return True
         return False
 

@@ -16,11 +16,15 @@ import armwise as aw
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "spark.md"
 
 
-def test_the_code_of_the_page_runs(spark: SparkSession, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_the_page_runs(
+    spark: SparkSession, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draw = np.random.default_rng(1)
     ages, spent = draw.integers(18, 90, 2_000).astype(float), draw.gamma(2.0, 50.0, 2_000)
     table = pd.DataFrame({"customer": [f"C{row}" for row in range(2_000)], "age": ages, "spent": spent})
-    responses = spark.createDataFrame([(f"r1-{number}", float(number % 2)) for number in range(1, 400)], ["decision", "reward"])
+    responses = spark.createDataFrame(
+        [(f"r1-{number}", float(number % 2)) for number in range(1, 400)], ["decision", "reward"]
+    )
     monkeypatch.chdir(tmp_path)
     rules = {"customer": "customer", "promotion": [{"name": "mail", "quota": 20}]}
     aw.Campaign.init("spring.armwise", pa.Table.from_pandas(table), rules=rules)
