@@ -31,6 +31,7 @@ use serde::Serialize;
 
 use crate::{
     bridge,
+    elsewhere::Far,
     errors::{plain, raise as raise_library},
     gate,
 };
@@ -62,7 +63,7 @@ fn class_of(error: &Error) -> &'static str {
     }
 }
 
-fn raise(py: Python<'_>, error: &Error) -> PyErr {
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     if let Error::Library(error) = error {
         return raise_library(py, error);
     }
@@ -76,16 +77,19 @@ fn raise(py: Python<'_>, error: &Error) -> PyErr {
 /// How a table in a file is read: format, separator, decimal, encoding and sheet, as far as they are given.
 type Reading = [Option<String>; 5];
 
-/// A table by path, with how it is to be read, or one in memory.
+/// A table by path, with how it is to be read, or one in memory or on other machines.
 enum Given {
     File(Box<Table>, TableRules),
-    Memory(Box<Memory>),
+    Rows(Box<dyn Source + Send>),
 }
 
 impl Given {
     /// Rows by path, or of anything that exports an Arrow stream.
     fn new(table: &Bound<'_, PyAny>, reading: Reading) -> PyResult<Self> {
         let py = table.py();
+        if table.hasattr(intern!(py, "__armwise_elsewhere__"))? {
+            return Ok(Self::Rows(Box::new(Far::new(table)?)));
+        }
         if table.hasattr(intern!(py, "__arrow_c_stream__"))? {
             let names = ["format", "separator", "decimal", "encoding", "sheet"];
             if let Some((name, _)) = names.iter().zip(&reading).find(|(_, value)| value.is_some()) {
@@ -94,7 +98,7 @@ impl Given {
                 )));
             }
             let memory = Memory::new("the table", bridge::read(table)?).map_err(|error| raise(py, &error))?;
-            return Ok(Self::Memory(Box::new(memory)));
+            return Ok(Self::Rows(Box::new(memory)));
         }
         let [format, separator, decimal, encoding, sheet] = reading;
         let path: PathBuf = table.extract()?;
@@ -114,7 +118,7 @@ impl Given {
     fn rows(self, rules: &TableRules) -> Box<dyn Source + Send> {
         match self {
             Self::File(table, own) => Box::new(table.with(own.or(rules))),
-            Self::Memory(memory) => memory,
+            Self::Rows(rows) => rows,
         }
     }
 

@@ -12,11 +12,12 @@ use super::{
 };
 use crate::Error;
 use arrow_array::{
-    Array, ArrayRef, RecordBatch,
+    Array, ArrayRef, BooleanArray, RecordBatch,
     cast::AsArray,
     types::{Float32Type, Int64Type, UInt64Type},
 };
 use arrow_schema::DataType;
+use arrow_select::{concat::concat_batches, filter::filter_record_batch};
 use std::{fmt::Write, sync::Arc};
 
 /// The hidden column in which the CSV reader says in which line each row begins; no header can have this name.
@@ -74,6 +75,31 @@ impl Rows {
     pub(crate) fn piece(&self, first: usize, count: usize) -> Self {
         let batch = self.batch.slice(first, count.min(self.len() - first));
         Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64, decimal: self.decimal }
+    }
+
+    /// The rows as Arrow has them.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// The rows that are wanted; their numbers are lost.
+    pub(crate) fn filtered(&self, wanted: &[bool]) -> Result<Self, Error> {
+        let batch = filter_record_batch(&self.batch, &BooleanArray::from(wanted.to_vec()));
+        let batch = batch.map_err(|error| Error::unreadable(&self.table, "", error))?;
+        Ok(Self { batch, table: Arc::clone(&self.table), first: 1, decimal: self.decimal })
+    }
+
+    /// Rows of one table together; none without any.
+    pub(crate) fn joined(parts: &[Self]) -> Result<Option<Self>, Error> {
+        let Some(first) = parts.first() else { return Ok(None) };
+        let batch = concat_batches(&first.batch.schema(), parts.iter().map(|part| &part.batch));
+        let batch = batch.map_err(|error| Error::unreadable(&first.table, "", error))?;
+        Ok((batch.num_rows() > 0).then(|| Self {
+            batch,
+            table: Arc::clone(&first.table),
+            first: 1,
+            decimal: first.decimal,
+        }))
     }
 
     /// How many rows.
