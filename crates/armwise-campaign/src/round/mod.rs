@@ -14,7 +14,7 @@ mod summary;
 mod words;
 
 pub use elsewhere::{Counts, Elsewhere, Found, Plan};
-pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
+pub use summary::{ChosenSummary, HoldOutRules, PromotionSummary, Unfilled, Worth};
 
 use crate::{
     Campaign, Error,
@@ -92,10 +92,12 @@ pub fn choose(
     let learner = campaign.learner(&all)?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
     let (rules, scaled) = elsewhere::constraints(config);
+    let (_, relaxed) = elsewhere::constraints(&constraint::without_minima(config));
     let mut choices = Choices {
         main: learner.choosing(round, &rules)?,
         by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
         hold_out: if config.limits.hold_out > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
+        hold_out_failed: false,
     };
     let resting = resting(campaign, config, round.t)?;
     let far = match table.elsewhere() {
@@ -125,7 +127,25 @@ pub fn choose(
         read(&mut choices)?;
         choices.prove().map_err(|error| told(config, error))?;
     }
-    let Choices { main, by_mean, hold_out } = choices;
+    let mut hold_out_rules = HoldOutRules::Scaled;
+    if choices.hold_out_failed {
+        // Other machines have sent only rows that matter by the rules themselves.
+        let again = if far.is_none() { Some(learner.choosing(round, &relaxed)?) } else { None };
+        (choices.hold_out, choices.hold_out_failed) = (again, false);
+        hold_out_rules = HoldOutRules::WithoutMinima;
+        for _ in 0..2 {
+            if choices.hold_out.is_some() {
+                read(&mut choices)?;
+            }
+            if choices.prove().map_err(|error| told(config, error))? {
+                break;
+            }
+        }
+        if choices.hold_out_failed || choices.hold_out.is_none() {
+            (choices.hold_out, hold_out_rules) = (None, HoldOutRules::Nobody);
+        }
+    }
+    let Choices { main, by_mean, hold_out, .. } = choices;
     let by_mean = by_mean.map(|by_mean| by_mean.chosen());
     let segments = parts.segments();
     let chosen = Chosen::new(main, &segments)?;
@@ -134,7 +154,8 @@ pub fn choose(
     let hold_out = hold_out.map(|hold_out| hold_out.split().1);
     numbered(chosen.0.len() + hold_out.as_ref().map_or(0, |hold_out| hold_out.0.len()))?;
     let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
-    let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
+    let mut summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
+    summary.hold_out_rules = hold_out_rules;
     Ok(Choice { sent, summary, round, against: campaign.head(), request, earlier: None })
 }
 

@@ -42,6 +42,19 @@ pub struct Unfilled {
     pub chosen: usize,
 }
 
+/// By which rules the hold-out's customers were chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoldOutRules {
+    /// Those of the round, scaled to its share.
+    #[default]
+    Scaled,
+    /// The same without minima, because they could not be met in so few customers.
+    WithoutMinima,
+    /// None: nobody could be chosen, so the round has nobody to compare with.
+    Nobody,
+}
+
 /// The summary of a choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChosenSummary {
@@ -82,6 +95,9 @@ pub struct ChosenSummary {
     pub missing: Vec<Unfilled>,
     /// What was unusual in the table.
     pub odd: Oddities,
+    /// By which rules the hold-out's customers were chosen.
+    #[serde(default)]
+    pub hold_out_rules: HoldOutRules,
 }
 
 /// JSON has no infinity: it is written as null.
@@ -142,5 +158,6 @@ pub(super) fn summarise(
             .collect(),
         promotions,
         odd,
+        hold_out_rules: HoldOutRules::default(),
     }
 }

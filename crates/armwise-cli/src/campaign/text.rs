@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::visible::on_one_line;
 use armwise_campaign::{
     core::{Learned, Status, Verified, Why},
-    round::ChosenSummary,
+    round::{ChosenSummary, HoldOutRules},
 };
 
 fn percent(share: f64) -> String {
@@ -57,6 +57,17 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         // Less than this is rounding to whoever reads it; the numbers are in the summary.
         if gap >= 0.01 {
             let _ = writeln!(text, "  a choice that is up to {gap:.2} % better may exist");
+        }
+    }
+    match summary.hold_out_rules {
+        HoldOutRules::Scaled => {}
+        HoldOutRules::WithoutMinima => {
+            text += "  warning: the hold-out is too small for the quotas and the budget scaled to its share, so its customers were \
+                     chosen without minima; the comparison with them is less exact in this round\n";
+        }
+        HoldOutRules::Nobody => {
+            text += "  warning: nobody of the hold-out could be chosen by the scaled rules, so this round has nobody to compare \
+                     with\n";
         }
     }
     for (column, count) in &summary.odd.unseen {
