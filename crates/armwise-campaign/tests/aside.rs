@@ -8,6 +8,7 @@ use armwise::{Model, Observation};
 use armwise_campaign::{
     Campaign,
     core::{Feedback, Flaw, Key, close, model_hash, revoke, status},
+    report::{html, report},
 };
 use common::{Folder, TWO, begin, choose_round, customers, learn_asked, learn_text};
 use std::collections::BTreeMap;
@@ -87,6 +88,34 @@ fn rows_put_aside_keep_their_decisions_pending_and_closing_does_not_make_them_ze
     learn_text(&mut campaign, &folder, Feedback::Undelivered, "decision\nr1-3\n").unwrap();
     assert_eq!(status(&campaign).unwrap().rounds[0].aside, BTreeMap::from([(Flaw::Contradiction, 1)]));
     assert!(Campaign::read(campaign.path()).unwrap().verify().good);
+}
+
+/// Of an open round whose only answer is a 1, the mean is not 1: the others are silent so far, for both.
+#[test]
+fn status_and_report_say_the_same_of_an_open_round() {
+    let (folder, mut campaign) = begun("so-far");
+    let both = |campaign: &Campaign| {
+        let told = report(campaign).unwrap();
+        let page = html(&told);
+        (status(campaign).unwrap().rounds[0].mean_reward.unwrap(), told.rounds[0].mean_reward.unwrap(), told, page)
+    };
+    learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-1,1\nr1-2,lots\n").unwrap();
+    let (a, b, told, page) = both(&campaign);
+    assert_eq!(a.to_bits(), b.to_bits());
+    assert!((a - 1.0 / 17.0).abs() < 1e-12, "{a}");
+    assert!(page.contains("0.0588 so far") && page.contains("Round 1 is open: 16 of 17 sends"), "{:?}", told.summary);
+    assert!(told.promotions.iter().all(|line| line.tally.mean.is_none()), "open rounds have no part in means");
+    assert_eq!(told.promotions.iter().map(|line| line.tally.sends).sum::<u64>(), 17);
+    assert!(told.summary.iter().any(|line| line.starts_with("1 answer was put aside")), "{:?}", told.summary);
+    close(&mut campaign, 1, None).unwrap();
+    let (a, b, told, page) = both(&campaign);
+    assert_eq!(a.to_bits(), b.to_bits());
+    // Without the one whose answer was put aside.
+    assert!((a - 1.0 / 16.0).abs() < 1e-12 && !page.contains("so far"), "{a}");
+    assert!(told.promotions[0].tally.mean.is_some());
+    // Hashes come last, and the first thing after the name is the summary.
+    let (summary, hash) = (page.find("class=\"summary\"").unwrap(), page.rfind(&told.model.to_string()).unwrap());
+    assert!(summary < page.find("<h2>").unwrap() && hash > page.rfind("<h2>").unwrap());
 }
 
 #[test]

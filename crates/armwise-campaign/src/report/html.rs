@@ -119,7 +119,10 @@ fn left_out(report: &Report) -> String {
         return String::new();
     }
     let rounds = if open.len() == 1 { "round" } else { "rounds" };
-    format!("<p>Without the open {rounds} {}: those who answer early are not like the others.</p>\n", open.join(", "))
+    format!(
+        "<p>Mean rewards are without the open {rounds} {}: those who answer early are not like the others.</p>\n",
+        open.join(", ")
+    )
 }
 
 fn mean(line: &super::RoundLine) -> String {

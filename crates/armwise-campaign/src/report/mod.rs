@@ -114,25 +114,32 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         all.extend(of_round);
     }
     let real: Vec<&(Sent, Fate)> = all.iter().filter(|(sent, _)| !sent.hold_out).collect();
-    // Those who answer early are not like the others, so an open round counts only once nobody is waited for.
+    // Those who answer early are not like the others, so an open round has no part in means until nobody is waited for.
     let open = |round: u64| campaign.rounds().get(&round).is_some_and(|info| !info.closed() && info.counts.pending > 0);
-    let settled: Vec<&(Sent, Fate)> = real.iter().copied().filter(|(sent, _)| !open(sent.id.round)).collect();
-    let line = |name: &str, of: &[&(Sent, Fate)]| GroupLine {
-        name: name.to_owned(),
-        predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
-        tally: Tally::of(of.iter().map(|(_, fate)| *fate)),
+    let settled = |row: &&(Sent, Fate)| !open(row.0.id.round);
+    let line = |name: &str, of: &[&(Sent, Fate)]| {
+        let Tally { mean, half_width, .. } = Tally::of(of.iter().copied().filter(settled).map(|(_, fate)| *fate));
+        GroupLine {
+            name: name.to_owned(),
+            predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
+            tally: Tally { mean, half_width, ..Tally::of(of.iter().map(|(_, fate)| *fate)) },
+        }
     };
     let promotions = campaign.promotions().iter().map(|promotion| {
-        let of: Vec<_> = settled.iter().copied().filter(|(sent, _)| sent.promotion == *promotion).collect();
+        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == *promotion).collect();
         line(promotion, &of)
     });
     let mut by_segment: BTreeMap<&str, Vec<&(Sent, Fate)>> = BTreeMap::new();
-    for &row in settled.iter().filter(|_| campaign.config().segment.is_some()) {
+    for &row in real.iter().filter(|_| campaign.config().segment.is_some()) {
         by_segment.entry(row.0.segment.as_deref().unwrap_or("(none)")).or_default().push(row);
     }
     // Rounds chosen before anything was known predict nothing.
-    let mut heard: Vec<&(Sent, Fate)> =
-        settled.iter().copied().filter(|(sent, fate)| fate.reward().is_some() && sent.greedy.is_some()).collect();
+    let mut heard: Vec<&(Sent, Fate)> = real
+        .iter()
+        .copied()
+        .filter(settled)
+        .filter(|(sent, fate)| fate.reward().is_some() && sent.greedy.is_some())
+        .collect();
     heard.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean).then(a.0.id.cmp(&b.0.id)));
     let deciles = (0..10).map(|decile| (decile, heard.len() * decile / 10..heard.len() * (decile + 1) / 10));
     let calibration = deciles.filter(|(_, range)| !range.is_empty());
