@@ -57,7 +57,7 @@ fn forged_with(journal: &Memory, other: Option<(Vec<u8>, Vec<u8>)>, forge: impl 
         entry.hash = entry.chained(&head);
         let decisions = entry.round.map_or(Vec::new(), |round| journal.decisions(round).unwrap());
         let outcomes = journal.outcomes(entry.seq).unwrap();
-        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes }];
+        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &[] }];
         let sums = [1, 2].into_iter().filter_map(|segment| Some((segment, journal.sums(segment).unwrap()?))).collect();
         let kept = (entry.seq == kept.seq).then(|| kept.clone());
         let record = Record { entry, sums, kept };
@@ -176,7 +176,7 @@ fn forged_sums_are_not_written_into_the_chain() {
     for entry in good.entries(0).unwrap() {
         let decisions = entry.round.map_or(Vec::new(), |round| good.decisions(round).unwrap());
         let outcomes = good.outcomes(entry.seq).unwrap();
-        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes }];
+        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &[] }];
         // Each segment has the sums of the other one, and what the checkpoint keeps is another state.
         let sums = vec![(1, good.sums(2).unwrap().unwrap()), (2, good.sums(1).unwrap().unwrap())];
         let kept = (entry.seq == kept.seq).then(|| Kept { model: good.sums(1).unwrap().unwrap(), ..kept.clone() });
