@@ -60,7 +60,7 @@ pub use key::Key;
 pub use learn::{Feedback, Learned, learn};
 pub use logged::{learn_logged, logged};
 pub use origin::{Origin, SavedLearner};
-pub use original::{Original, Originals};
+pub use original::{KeptColumns, Original, Originals};
 pub use refit::{Refitted, refit};
 pub use refusal::{Frozen, Refusal};
 pub use rejection::Rejection;

@@ -30,6 +30,9 @@ pub struct Original {
     pub probability: Option<f64>,
 }
 
+/// The columns that a round keeps, and their values by decision.
+pub type KeptColumns = (Vec<String>, Vec<Original>);
+
 /// Which columns an entry keeps of its decisions, and a hash of what they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Originals {
@@ -124,7 +127,7 @@ impl Campaign {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`].
-    pub fn originals(&self, round: u64) -> Result<Option<(Vec<String>, Vec<Original>)>, Error> {
+    pub fn originals(&self, round: u64) -> Result<Option<KeptColumns>, Error> {
         let seq = self.info(round)?.seq;
         let entry = self.journal.entry(seq)?;
         let command = entry.as_ref().and_then(|entry| Some((entry, entry.command().ok()?)));

@@ -66,18 +66,17 @@ pub fn refit(
     let of = campaign.state.logged.iter().chain(campaign.rounds().values());
     let decisions = of.filter(|info| info.seq <= until && !info.revoked()).map(|info| info.decisions).sum();
     let (features, sample) = (recipe.dim(), recipe.sample);
-    let (from, model) = match earlier {
-        Some((seq, model)) => (campaign.next_round_after(seq), model),
-        None => {
-            check(campaign, &config, &recipe)?;
-            let blocks = named(campaign.promotions(), &config);
-            room(recipe.dim(), blocks.len())?;
-            Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
-            let rules = Rules { config, blocks, recipe: Some(recipe) };
-            let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(rules))) };
-            campaign.append(&against, &draft, || Ok(()))?;
-            (campaign.next_round(), campaign.model_hash())
-        }
+    let (from, model) = if let Some((seq, model)) = earlier {
+        (campaign.next_round_after(seq), model)
+    } else {
+        check(campaign, &config, &recipe)?;
+        let blocks = named(campaign.promotions(), &config);
+        room(recipe.dim(), blocks.len())?;
+        Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
+        let rules = Rules { config, blocks, recipe: Some(recipe) };
+        let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(rules))) };
+        campaign.append(&against, &draft, || Ok(()))?;
+        (campaign.next_round(), campaign.model_hash())
     };
     Ok(Refitted { changed, from, features, sample, left_out, extremes, decisions, model })
 }

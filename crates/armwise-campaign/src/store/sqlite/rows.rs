@@ -92,7 +92,11 @@ pub(super) fn insert_originals(
 /// The columns of a decision with its entry.
 pub(super) fn read_original(row: &Row<'_>) -> rusqlite::Result<(u64, Original)> {
     let text: String = row.get(2)?;
-    let values = serde_json::from_str(&text).map_err(|error| bad(format!("columns: {error}")))?;
+    let values: Vec<Option<String>> = serde_json::from_str(&text).map_err(|error| bad(format!("columns: {error}")))?;
+    // What is hashed are the values, so they must be written in one way only.
+    if serde_json::to_string(&values).ok().as_ref() != Some(&text) {
+        return Err(bad("columns are not written as they were".to_owned()));
+    }
     let original = Original { decision: DecisionId::of(row.get(0)?), values, probability: row.get(3)? };
     Ok((row.get::<_, i64>(1)?.cast_unsigned(), original))
 }
