@@ -316,7 +316,7 @@ def _rows(table: Rows) -> Any:
     """A path, or a table that exports Arrow. The index of a pandas frame is not a column, and stays out."""
     if type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "reset_index"):
         return table.reset_index(drop=True)
-    if hasattr(table, "__arrow_c_stream__"):
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__armwise_elsewhere__"):
         return table
     if isinstance(table, str | os.PathLike):
         return os.fspath(table)

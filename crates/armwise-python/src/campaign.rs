@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use crate::{
     bridge,
+    elsewhere::Far,
     errors::{plain, raise as raise_library},
     gate,
 };
@@ -59,7 +60,7 @@ fn class_of(error: &Error) -> &'static str {
     }
 }
 
-fn raise(py: Python<'_>, error: &Error) -> PyErr {
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     if let Error::Library(error) = error {
         return raise_library(py, error);
     }
@@ -73,6 +74,9 @@ fn raise(py: Python<'_>, error: &Error) -> PyErr {
 /// Rows by path, or of anything that exports an Arrow stream.
 fn rows(table: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<Box<dyn Source + Send>> {
     let py = table.py();
+    if table.hasattr(intern!(py, "__armwise_elsewhere__"))? {
+        return Ok(Box::new(Far::new(table)?));
+    }
     if table.hasattr(intern!(py, "__arrow_c_stream__"))? {
         if format.is_some() {
             return Err(PyValueError::new_err("format is for tables in files; a table in memory has none"));

@@ -80,9 +80,9 @@ pub(crate) fn texts(rows: &Rows, columns: &[String]) -> Result<Vec<Vec<Option<St
     columns.iter().map(|column| rows.originals(column)).collect()
 }
 
-/// Reads the columns of everybody who was chosen. The table is read once more for it, since a choice keeps features only.
+/// Reads the columns of everybody who was chosen from tables that have them all. They are read once more for it, since a choice keeps features only.
 pub(crate) fn collect(
-    table: &dyn Source,
+    tables: &[&dyn Source],
     customer: &str,
     columns: &[String],
     sent: &[Sent],
@@ -91,19 +91,26 @@ pub(crate) fn collect(
     let mut found: HashMap<String, Vec<Option<String>>> = HashMap::with_capacity(wanted.len());
     let mut read = vec![customer.to_owned()];
     read.extend(columns.iter().filter(|column| *column != customer).cloned());
-    for rows in table.batches(Some(&read))? {
+    let mut batches = Vec::new();
+    for table in tables {
+        batches.push(table.batches(Some(&read))?);
+    }
+    for rows in batches.into_iter().flatten() {
         let rows = rows?;
-        let mut own = Vec::new();
+        let (mut own, mut chosen) = (Vec::new(), vec![false; rows.len()]);
         rows.each_text(customer, |row, name| {
-            own.extend(name.filter(|name| wanted.contains(name)).map(|name| (row, name.to_owned())));
+            if let Some(name) = name.filter(|name| wanted.contains(name)) {
+                own.push(name.to_owned());
+                chosen[row] = true;
+            }
             Ok(())
         })?;
         if own.is_empty() {
             continue;
         }
-        let picked = rows.pick(own.iter().map(|(row, _)| *row))?;
+        let picked = rows.filtered(&chosen)?;
         let mut texts = texts(&picked, columns)?;
-        for (place, (_, name)) in own.into_iter().enumerate() {
+        for (place, name) in own.into_iter().enumerate() {
             found.insert(name, texts.iter_mut().map(|texts| texts[place].take()).collect());
         }
     }

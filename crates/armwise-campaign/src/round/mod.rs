@@ -6,11 +6,13 @@
 mod choices;
 mod constraint;
 mod customers;
+mod elsewhere;
 mod part;
 mod prepare;
 mod sample;
 mod summary;
 
+pub use elsewhere::{Counts, Elsewhere, Found, Plan};
 pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
 
 use crate::{
@@ -24,7 +26,7 @@ use crate::{
     recipe::Recipe,
     table::{ColumnType, SheetFile},
 };
-use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
@@ -92,17 +94,44 @@ pub fn choose(
     let known = model.blocks().iter().any(|block| block.count() > 0);
     let learner = campaign.learner(&all)?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
-    let rules = constraint::constraint(config, None, config.limits.on_infeasible);
-    let share = config.limits.hold_out;
-    let scaled = constraint::constraint(config, Some(share / (1.0 - share)), OnInfeasible::Fill);
+    let (rules, scaled) = elsewhere::constraints(config);
     let mut choices = Choices {
         main: learner.choosing(round, &rules)?,
         by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
-        hold_out: if share > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
+        hold_out: if config.limits.hold_out > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
     };
-    let parts = Parts::new(campaign.setup(), resting(campaign, config, round.t)?);
+    let resting = resting(campaign, config, round.t)?;
+    let kept = kept_columns(config, campaign.recipe(), table)?;
+    let far = match table.elsewhere() {
+        None => None,
+        Some(far) => {
+            let by_mean = if known { Some(greedy.freeze(round)?) } else { None };
+            Some((
+                far,
+                Plan::new(
+                    campaign,
+                    learner.freeze(round)?,
+                    by_mean,
+                    &resting,
+                    &choices,
+                    kept.as_deref().unwrap_or_default(),
+                ),
+            ))
+        }
+    };
+    let parts = Parts::new(campaign.setup(), resting);
     choices.guess(table, &parts)?;
-    let (mut customers, odd) = choices.read(table, &parts, &config.customer, progress)?;
+    // Of rows on other machines, those that came as candidates.
+    let mut candidates = Vec::new();
+    let mut read = |choices: &mut Choices<'_>| match &far {
+        None => choices.read(table, &parts, &config.customer, progress),
+        Some((far, plan)) => {
+            let (customers, odd, own) = choices.read_elsewhere(*far, table.name(), plan, &parts)?;
+            candidates.extend(own);
+            Ok((customers, odd))
+        }
+    };
+    let (mut customers, odd) = read(&mut choices)?;
     if customers.len() == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
@@ -113,7 +142,7 @@ pub fn choose(
     let (proven, unique) = rayon::join(|| choices.prove(), || customers.check(table, &config.customer));
     unique?;
     if !proven.map_err(|error| told(config, error))? {
-        choices.read(table, &parts, &config.customer, progress)?;
+        read(&mut choices)?;
         choices.prove().map_err(|error| told(config, error))?;
     }
     let Choices { main, by_mean, hold_out } = choices;
@@ -126,9 +155,10 @@ pub fn choose(
     numbered(chosen.0.len() + hold_out.as_ref().map_or(0, |hold_out| hold_out.0.len()))?;
     let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
     let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
-    let kept = kept_columns(config, campaign.recipe(), table)?;
+    let sources: Vec<&dyn Source> =
+        if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
     let originals = match &kept {
-        Some(columns) => collect(table, &config.customer, columns, &sent)?,
+        Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
         None => Vec::new(),
     };
     Ok(Choice { sent, summary, round, against: campaign.head(), originals, kept, request, earlier: None })

@@ -7,12 +7,12 @@
 use super::arrays::{all_finite, numbers_of, whole_numbers};
 use crate::Error;
 use arrow_array::{
-    Array, ArrayRef, RecordBatch, UInt64Array,
+    Array, ArrayRef, BooleanArray, RecordBatch,
     cast::AsArray,
     types::{Float32Type, Int64Type, UInt64Type},
 };
 use arrow_schema::DataType;
-use arrow_select::take::take_record_batch;
+use arrow_select::{concat::concat_batches, filter::filter_record_batch};
 use std::{fmt::Write, sync::Arc};
 
 /// The hidden column in which the CSV reader says in which line each row begins; no header can have this name.
@@ -70,12 +70,24 @@ impl Rows {
         Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64 }
     }
 
-    /// Some of the rows, in this order; they are numbered from 1.
-    pub(crate) fn pick(&self, rows: impl Iterator<Item = usize>) -> Result<Self, Error> {
-        let places: UInt64Array = rows.map(|row| Some(row as u64)).collect();
-        let batch =
-            take_record_batch(&self.batch, &places).map_err(|error| Error::unreadable(&self.table, "", error))?;
+    /// The rows as Arrow has them.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// The rows that are wanted; their numbers are lost.
+    pub(crate) fn filtered(&self, wanted: &[bool]) -> Result<Self, Error> {
+        let batch = filter_record_batch(&self.batch, &BooleanArray::from(wanted.to_vec()));
+        let batch = batch.map_err(|error| Error::unreadable(&self.table, "", error))?;
         Ok(Self { batch, table: Arc::clone(&self.table), first: 1 })
+    }
+
+    /// Rows of one table together; none without any.
+    pub(crate) fn joined(parts: &[Self]) -> Result<Option<Self>, Error> {
+        let Some(first) = parts.first() else { return Ok(None) };
+        let batch = concat_batches(&first.batch.schema(), parts.iter().map(|part| &part.batch));
+        let batch = batch.map_err(|error| Error::unreadable(&first.table, "", error))?;
+        Ok((batch.num_rows() > 0).then(|| Self { batch, table: Arc::clone(&first.table), first: 1 }))
     }
 
     /// How many rows.
