@@ -20,12 +20,13 @@ import os
 import pickle
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from . import _armwise, _tables, _values
+from ._spark_tasks import SCHEMA, CampaignTask, PolicyTask, Task
 from .campaign import Campaign
 from .constraints import AnyConstraint, Constraint, resolve
 from .decision import Decision
@@ -49,9 +50,6 @@ SAMPLE = 1 << 16
 WORTHWHILE = 4
 #: A partition that is this many times larger than the others makes them wait.
 LOPSIDED = 8
-
-#: What a task gives: one row.
-SCHEMA = "partition int, found binary, error string"
 
 
 def choose(
@@ -217,7 +215,7 @@ class Table:
         if not self._checked:
             _refuse_duplicates(table, customer)
             self._checked = True
-        found = _run(table, _CampaignTask(plan))
+        found = _run(table, CampaignTask(plan))
         return [(None if rows is None else pyarrow.ipc.open_stream(rows).read_all(), counts) for rows, counts in found]
 
     def digest(self) -> str:
@@ -229,75 +227,7 @@ class Table:
         return f"{sorted(self._df.dtypes)} {tuple(sums)}"
 
 
-# What runs on the executors.
-
-
-class _Task:
-    """Works on a partition, and gives one row: what was found, or why nothing was."""
-
-    def find(self, partition: int, batches: Iterator[pyarrow.RecordBatch]) -> Any:
-        """What is found in a partition; it must pickle."""
-        raise NotImplementedError
-
-    def __call__(self, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        partition = -1 if context is None else context.partitionId()
-        found, error = None, None
-        try:
-            found = pickle.dumps(self.find(partition, batches), protocol=5)
-        except (TypeError, ValueError, KeyError) as problem:
-            notes = getattr(problem, "__notes__", [])
-            error = "; ".join([str(problem.args[0]) if problem.args else str(problem), *notes])
-        line = {
-            "partition": pyarrow.array([partition], pyarrow.int32()),
-            "found": pyarrow.array([found], pyarrow.binary()),
-            "error": pyarrow.array([error], pyarrow.string()),
-        }
-        yield pyarrow.RecordBatch.from_pydict(line)
-
-
-class _PolicyTask(_Task):
-    """Gives the candidates of a partition."""
-
-    def __init__(self, choice: Choice) -> None:
-        self.choice = choice
-
-    def find(self, partition: int, batches: Iterator[pyarrow.RecordBatch]) -> Kept:
-        return self.choice.candidates(batches)
-
-
-class _CampaignTask(_Task):
-    """Gives the rows of a partition that a campaign may choose, as an Arrow stream, and what is known of the others."""
-
-    def __init__(self, plan: str) -> None:
-        self.plan = plan
-
-    def find(self, partition: int, batches: Iterator[pyarrow.RecordBatch]) -> tuple[bytes | None, str]:
-        import pyarrow
-
-        found, counts = _armwise.campaign_candidates(self.plan, "the table", map(_as_table, batches))
-        if found is None:
-            return None, counts
-        rows = pyarrow.RecordBatchReader._import_from_c_capsule(found).read_all()
-        sink = pyarrow.BufferOutputStream()
-        with pyarrow.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        return sink.getvalue().to_pybytes(), counts
-
-
-def _as_table(batch: pyarrow.RecordBatch) -> pyarrow.Table:
-    import pyarrow
-
-    return pyarrow.Table.from_batches([batch])
-
-
-# What runs on the driver.
-
-
-def _run(table: DataFrame, task: _Task) -> list[Any]:
+def _run(table: DataFrame, task: Task) -> list[Any]:
     """What the task finds in each partition, in the order of the partitions, whichever task ended first."""
     found = _collected(table.mapInArrow(task.__call__, SCHEMA))
     for partition, error in zip(found["partition"].to_pylist(), found["error"].to_pylist(), strict=True):
@@ -309,7 +239,7 @@ def _run(table: DataFrame, task: _Task) -> list[Any]:
 
 def _candidates(choice: Choice, table: DataFrame) -> list[Kept]:
     began = time.monotonic()
-    kept: list[Kept] = _run(table, _PolicyTask(choice))
+    kept: list[Kept] = _run(table, PolicyTask(choice))
     rows = [part.rows for part in kept]
     seconds = time.monotonic() - began
     LOG.info("%d rows in %d partitions, %d candidates, %.1f s", sum(rows), len(rows), sum(map(len, kept)), seconds)
