@@ -225,14 +225,20 @@ class Campaign:
         only_responders: float | None = None,
         customer_column: str | None = None,
         reward_column: str | None = None,
+        logged: bool = False,
         key: str | None = None,
         **reading: Unpack[Reading],
     ) -> Learned:
         """Learns rewards: late, in parts, in any order, repeated; each is counted once. Columns: `decision` (or the
         customer, with `promotion` and `round` where needed) and `reward`, or those named here. With `only_responders` the
-        table lists who answered, and each answer is worth that much. Bad rows are put aside and the good ones applied."""
+        table lists who answered, and each answer is worth that much. Bad rows are put aside and the good ones applied.
+
+        With `logged` the table is a log of past sends, learned before the first round: the customers' columns,
+        `promotion`, `reward` and, if it is known, `probability`, the one with which a row was sent."""
+        if logged and (round is not None or only_responders is not None):
+            raise InputError("a log of past sends belongs to no round and has rewards of its own")
         columns = (customer_column, reward_column)
-        return self._learn("learn", table, reading, round, only_responders, columns, key)
+        return self._learn("logged" if logged else "learn", table, reading, round, only_responders, columns, key)
 
     def correct(
         self,
@@ -282,8 +288,14 @@ class Campaign:
         return self._native.revoke(round, key)
 
     def amend(self, rules: Rules, *, key: str | None = None) -> dict[str, Any]:
-        """Changes the rules from the next round on; what was learned stays."""
+        """Changes the rules from the next round on, new promotions and retired ones included; what was learned stays."""
         return self._native.amend(_rules(rules), key)
+
+    def refit(
+        self, table: Rows, rules: Rules, *, key: str | None = None, **reading: Unpack[Reading]
+    ) -> dict[str, Any]:
+        """Fits the features of these rules on a table and expresses everything that was learned under them."""
+        return self._native.refit(_rows(table), _reading(reading), _rules(rules), key)
 
     def status(self) -> dict[str, Any]:
         """Where the rounds stand, with the hashes of the model and of the journal."""
@@ -320,12 +332,32 @@ class Campaign:
         """All decisions of a round, or of all rounds, with what became of them."""
         return Sheet(self._native.results(round))
 
+    def logged(self) -> Sheet:
+        """What `learn(logged=True)` learned, with the probabilities."""
+        return Sheet(self._native.logged())
+
     def policy(self) -> Policy:
         """What was learned so far, as a policy."""
         return parse(self._native.learner())
 
     def __repr__(self) -> str:
         return f"Campaign({self.path!r})"
+
+
+def explain(key: str | None = None) -> str:
+    """What a key of the rules says, its default, its range and an example; all keys unless one is given.
+
+    >>> from armwise.campaign import explain
+    >>> print(explain("limits.rest").splitlines()[0])
+    limits.rest: for how many rounds a customer rests after a send
+    """
+    return _armwise.explain(key)
+
+
+def draft(table: Rows, rules: Rules, **reading: Unpack[Reading]) -> str:
+    """The rules that a table suggests, as TOML with comments, and with questions about columns that look like outcomes.
+    `rules` names at least the customer's column and the promotions."""
+    return _armwise.draft(_rows(table), _reading(reading), _rules(rules))
 
 
 def _rows(table: Rows) -> Any:

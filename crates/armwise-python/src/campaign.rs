@@ -10,8 +10,8 @@ use std::{
 
 use armwise::tasks::with_rayon;
 use armwise_campaign::{
-    Campaign as Core, Error, Memory, Source,
-    config::Config,
+    Campaign as Core, Error, Memory, Source, complete,
+    config::{Config, explain as explain_key, overview, template},
     core::{self, Feedback, Key, LearnOptions, Refusal, SavedLearner, results, sends, status, why},
     init_from,
     output::{Existing, Pending, Protected},
@@ -176,6 +176,32 @@ impl Sheet {
 /// What a command gave, as dictionaries and lists, and a table.
 type WithSheet<'py> = (Bound<'py, PyAny>, Sheet);
 
+/// What a key of the rules says; all keys without a name.
+#[pyfunction]
+#[pyo3(signature = (key=None))]
+pub(crate) fn explain(py: Python<'_>, key: Option<&str>) -> PyResult<String> {
+    key.map_or_else(|| Ok(overview()), |key| explain_key(key).map_err(|error| raise(py, &error)))
+}
+
+/// The rules that a table suggests, as TOML with comments, for the promotions that these rules name.
+#[pyfunction]
+pub(crate) fn draft(
+    py: Python<'_>,
+    table: &Bound<'_, PyAny>,
+    reading: Reading,
+    rules: (PathBuf, String),
+) -> PyResult<String> {
+    let table = Given::new(table, reading)?;
+    let drafted = detach(py, || {
+        let mut config = Config::parse(&rules.1, &rules.0)?;
+        config.tables = table.own().or(&config.tables);
+        let table = table.rows(&config.tables);
+        let guess = complete(&mut config, &*table)?;
+        Ok(template(&config, &guess))
+    });
+    drafted.map_err(|error| raise(py, &error))
+}
+
 /// A campaign's file.
 #[pyclass(frozen)]
 pub(crate) struct Campaign {
@@ -251,7 +277,7 @@ impl Campaign {
         Ok((plain(py, &summary)?, Sheet::new(sheet)?))
     }
 
-    /// `kind` is "learn", "correct" or "undelivered"; `worth` is for a list of responders; `columns` are the customer's
+    /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders; `columns` are the customer's
     /// and the reward's.
     fn learn<'py>(
         &self,
@@ -276,6 +302,9 @@ impl Campaign {
         let learned = detach(py, || {
             let mut campaign = Core::write(&self.path, writer)?;
             let table = table.rows(&campaign.config().tables);
+            if kind == "logged" {
+                return core::learn_logged(&mut campaign, &*table, options.key.as_ref());
+            }
             core::learn_with(&mut campaign, &*table, feedback, &options)
         });
         let (learned, rejects) = learned.map_err(|error| raise(py, &error))?;
@@ -297,6 +326,22 @@ impl Campaign {
         self.call(py, |path| {
             let config = Config::parse(&rules.1, &rules.0)?;
             core::amend(&mut Core::write(path, "amend")?, config, key.as_ref())
+        })
+    }
+
+    fn refit<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+        reading: Reading,
+        rules: (PathBuf, String),
+        key: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, key) = (Given::new(table, reading)?, named(py, key)?);
+        self.call(py, |path| {
+            let config = Config::parse(&rules.1, &rules.0)?;
+            let table = table.rows(&config.tables);
+            core::refit(&mut Core::write(path, "refit")?, &*table, config, key.as_ref())
         })
     }
 
@@ -348,6 +393,10 @@ impl Campaign {
 
     fn results(&self, py: Python<'_>, round: Option<u64>) -> PyResult<Sheet> {
         self.sheet(py, |campaign| results(campaign, round))
+    }
+
+    fn logged(&self, py: Python<'_>) -> PyResult<Sheet> {
+        self.sheet(py, core::logged)
     }
 
     /// The learner as JSON.

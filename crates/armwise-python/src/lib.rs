@@ -37,6 +37,8 @@ fn _armwise(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InfeasibleError", module.py().get_type::<errors::InfeasibleError>())?;
     module.add_class::<campaign::Campaign>()?;
     module.add_class::<campaign::Sheet>()?;
+    module.add_function(wrap_pyfunction!(campaign::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(campaign::draft, module)?)?;
     module.add_class::<catalogue::Catalogue>()?;
     module.add_class::<decision::Decision>()?;
     module.add_class::<given::Names>()?;

@@ -4,7 +4,7 @@
 //! answer. So it never depends on luck which of two contradicting rows counts.
 
 use super::{DecisionId, Feedback, Kind, Outcome, Rejection, find::Finder, learn::Response};
-use crate::{Error, config::RewardRule};
+use crate::{Error, config::RewardRule, table::flag};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) enum Verdict {
@@ -99,8 +99,17 @@ fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Reject
     }
 }
 
+/// A reward in a text with a decimal point, zero without a sign; a flag is 1 or 0.
+pub(super) fn number(text: &str) -> Result<f64, Rejection> {
+    let flagged = || flag(text).map(|flag| if flag { 1.0 } else { 0.0 });
+    match text.trim().parse::<f64>().ok().or_else(flagged) {
+        Some(reward) if reward.is_finite() => Ok(reward + 0.0),
+        _ => Err(Rejection::BadReward(text.to_owned())),
+    }
+}
+
 /// Whether a reward is refused.
-fn is_outside(rule: RewardRule, reward: f64) -> bool {
+pub(super) fn is_outside(rule: RewardRule, reward: f64) -> bool {
     rule.min.is_some_and(|min| reward < min) || rule.max.is_some_and(|max| reward > max) || !is_usable(reward)
 }
 

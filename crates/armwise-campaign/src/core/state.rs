@@ -53,6 +53,9 @@ impl RoundInfo {
     }
 }
 
+/// Comes before what was put aside in the bytes of a state; no entry has this number.
+const ASIDE: u64 = u64::MAX;
+
 /// The entry that holds rules, and SHA-256 of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RulesAt {
@@ -65,6 +68,10 @@ pub(super) struct RulesAt {
 pub(super) struct State {
     /// Of `init` and of every amendment, ascending; the last holds now.
     pub(super) rules: Vec<RulesAt>,
+    /// The entries whose recipe holds from then on, ascending: `init`, and every amendment that has one.
+    pub(super) recipes: Vec<u64>,
+    /// What happened before the first round, as a round with the number 0.
+    pub(super) logged: Option<RoundInfo>,
     pub(super) rounds: BTreeMap<u64, RoundInfo>,
     /// The hashes of the sums of the segments that have outcomes.
     pub(super) sums: BTreeMap<u64, Sha>,
@@ -79,6 +86,8 @@ impl State {
     pub(super) fn new() -> Self {
         Self {
             rules: Vec::new(),
+            recipes: Vec::new(),
+            logged: None,
             rounds: BTreeMap::new(),
             sums: BTreeMap::new(),
             model: Sha::of(""),
@@ -97,23 +106,24 @@ impl State {
             return Err(bad(&"its round is not the one of its body"));
         }
         match &command {
-            Command::Init(_) | Command::Amend(_) => self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) }),
+            Command::Init(_) => {
+                self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) });
+                self.recipes.push(seq);
+            }
+            Command::Amend(rules) => {
+                self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) });
+                self.recipes.extend(rules.recipe.as_ref().map(|_| seq));
+            }
             Command::Choose(chosen) => {
-                let info = RoundInfo {
-                    round: chosen.round,
-                    seq,
-                    at: entry.at.clone(),
-                    seed: chosen.seed,
-                    rules: self.rules.last().map_or(0, |rules| rules.seq),
-                    decisions: entry.rows,
-                    digest: entry.digest,
-                    closed_by: None,
-                    revoked_by: None,
-                    counts: Counts::default(),
-                    heard: Sha::of(""),
-                };
+                let info = self.begun(entry, chosen.round, chosen.seed);
                 if self.rounds.insert(chosen.round, info).is_some() {
                     return Err(bad(&"the round was chosen before"));
+                }
+            }
+            Command::Logged(_) => {
+                let info = self.begun(entry, 0, 0);
+                if self.logged.replace(info).is_some() || !self.rounds.is_empty() {
+                    return Err(bad(&"it comes once, before the first round"));
                 }
             }
             Command::Close(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.closed_by = Some(seq),
@@ -137,8 +147,28 @@ impl State {
         Ok(changes.sums.iter().map(|change| change.segment).min())
     }
 
+    /// A round of which nothing is known yet but the entry that chose it.
+    fn begun(&self, entry: &Entry, round: u64, seed: u64) -> RoundInfo {
+        RoundInfo {
+            round,
+            seq: entry.seq,
+            at: entry.at.clone(),
+            seed,
+            rules: self.rules.last().map_or(0, |rules| rules.seq),
+            decisions: entry.rows,
+            digest: entry.digest,
+            closed_by: None,
+            revoked_by: None,
+            counts: Counts::default(),
+            heard: Sha::of(""),
+        }
+    }
+
     fn known(&mut self, round: Option<u64>) -> Option<&mut RoundInfo> {
-        self.rounds.get_mut(&round?)
+        match round? {
+            0 => self.logged.as_mut(),
+            round => self.rounds.get_mut(&round),
+        }
     }
 
     /// As bytes.
@@ -150,8 +180,8 @@ impl State {
             out.whole(rules.seq);
             out.hash(rules.body);
         }
-        out.whole(self.rounds.len() as u64);
-        for info in self.rounds.values() {
+        out.whole((self.rounds.len() + usize::from(self.logged.is_some())) as u64);
+        for info in self.logged.iter().chain(self.rounds.values()) {
             [info.round, info.seq, info.seed, info.rules, info.decisions]
                 .into_iter()
                 .for_each(|value| out.whole(value));
@@ -170,7 +200,10 @@ impl State {
             out.whole(segment);
             out.hash(hash);
         }
+        // Only where there are such, so that the bytes of older checkpoints stay what they were.
+        self.recipes.iter().skip(1).for_each(|&seq| out.whole(seq));
         if !self.aside.is_empty() {
+            out.whole(ASIDE);
             self.encode_aside(&mut out);
         }
         out.0
@@ -193,16 +226,24 @@ impl State {
             let heard = bytes.hash()?;
             let info =
                 RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };
-            state.rounds.insert(round, info);
+            if round == 0 {
+                state.logged = Some(info);
+            } else {
+                state.rounds.insert(round, info);
+            }
         }
         for _ in 0..bytes.whole()? {
             let segment = bytes.whole()?;
             state.sums.insert(segment, bytes.hash()?);
         }
-        if !bytes.is_done() {
-            state.decode_aside(&mut bytes)?;
+        state.recipes.extend(state.rules.first().map(|first| first.seq));
+        while !bytes.is_done() {
+            match bytes.whole()? {
+                ASIDE => state.decode_aside(&mut bytes)?,
+                seq => state.recipes.push(seq),
+            }
         }
-        bytes.is_done().then_some(state)
+        Some(state)
     }
 
     fn encode_aside(&self, out: &mut Writer) {

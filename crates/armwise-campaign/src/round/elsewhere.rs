@@ -20,7 +20,7 @@ use crate::{
 use armwise::{Choosing, Constraint, Frozen, Greedy, OnInfeasible};
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Rows are removed from those kept for later only when there are this many.
 const MANY: usize = 1 << 16;
@@ -42,6 +42,9 @@ pub struct Plan {
     by_mean: Option<Frozen<Greedy>>,
     resting: Vec<String>,
     floors: [Option<Vec<f64>>; 3],
+    /// Columns that the campaign keeps of who is chosen.
+    #[serde(default)]
+    keep: Vec<String>,
 }
 
 /// The candidates of one part or of several, as rows of the table.
@@ -93,17 +96,20 @@ impl Plan {
         by_mean: Option<Frozen<Greedy>>,
         resting: &HashSet<String>,
         choices: &Choices<'_>,
+        keep: &[String],
     ) -> Self {
         let mut resting: Vec<String> = resting.iter().cloned().collect();
         resting.sort_unstable();
         let setup = Setup { start: None, config: campaign.config().clone(), ..campaign.setup().clone() };
-        Self { setup, main, by_mean, resting, floors: choices.floors() }
+        Self { setup, main, by_mean, resting, floors: choices.floors(), keep: keep.to_vec() }
     }
 
     /// The columns that a part must have.
     #[must_use]
     pub fn columns(&self) -> Vec<String> {
-        Parts::new(&self.setup, HashSet::new()).columns()
+        let mut columns: BTreeSet<String> = Parts::new(&self.setup, HashSet::new()).columns().into_iter().collect();
+        columns.extend(self.keep.iter().cloned());
+        columns.into_iter().collect()
     }
 
     /// The column of the customers' ids.
@@ -213,18 +219,22 @@ impl Choices<'_> {
         Ok(())
     }
 
-    /// As [`read`](Self::read), from a table on other machines.
+    /// As [`read`](Self::read), from a table on other machines; gives the candidates as rows of the table, too.
     pub(super) fn read_elsewhere(
         &mut self,
         table: &dyn Elsewhere,
         name: &str,
         plan: &Plan,
         parts: &Parts<'_>,
-    ) -> Result<(Customers, Oddities), Error> {
+    ) -> Result<(Customers, Oddities, Vec<Memory>), Error> {
         let found = table.candidates(&Plan { floors: self.floors(), ..plan.clone() })?;
         let (mut customers, mut seen) = (Customers::default(), Counts::default());
+        let mut candidates = Vec::new();
         for batch in found.batches.into_iter().filter(|batch| batch.num_rows() > 0) {
-            for rows in Memory::new(name, vec![batch])?.batches(Some(&parts.columns()))? {
+            candidates.push(Memory::new(name, vec![batch])?);
+        }
+        for candidates in &candidates {
+            for rows in candidates.batches(Some(&parts.columns()))? {
                 let rows = rows?;
                 for first in (0..rows.len()).step_by(PIECE) {
                     let piece = parts.prepare(&rows.piece(first, PIECE), &[])?;
@@ -240,6 +250,6 @@ impl Choices<'_> {
         customers.resting = found.counts.resting;
         customers.hold_out = found.counts.hold_out_customers;
         customers.all = Some(found.counts.customers);
-        Ok((customers, found.counts.odd))
+        Ok((customers, found.counts.odd, candidates))
     }
 }

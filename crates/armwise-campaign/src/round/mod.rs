@@ -18,13 +18,14 @@ pub use summary::{ChosenSummary, HoldOutRules, PromotionSummary, Unfilled, Worth
 
 use crate::{
     Campaign, Error,
-    config::Config,
+    config::{Config, Keep},
     core::{
         ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
-        Refusal, Sent, Sha, failpoint, sends,
+        Original, Originals, Refusal, Sent, Sha, collect, failpoint, sends,
     },
     input::Source,
-    table::SheetFile,
+    recipe::Recipe,
+    table::{ColumnType, SheetFile},
 };
 use armwise::{Choosing, ChosenArm, Greedy, Learner, Policy, Round};
 use choices::{Arms, Choices, Chosen};
@@ -55,6 +56,10 @@ pub struct Choice {
     round: Round,
     /// The head of the campaign's journal when it was chosen.
     against: Head,
+    /// The columns of the decisions as the table has them.
+    originals: Vec<Original>,
+    /// Which columns these are; none if nothing is kept.
+    kept: Option<Vec<String>>,
     /// The key with the digest of what was asked.
     request: Option<(Key, Sha)>,
     /// The entry of an earlier request with the same key.
@@ -100,18 +105,35 @@ pub fn choose(
         hold_out_failed: false,
     };
     let resting = resting(campaign, config, round.t)?;
+    let kept = kept_columns(config, campaign.recipe(), table)?;
     let far = match table.elsewhere() {
         None => None,
         Some(far) => {
             let by_mean = if known { Some(greedy.freeze(round)?) } else { None };
-            Some((far, Plan::new(campaign, learner.freeze(round)?, by_mean, &resting, &choices)))
+            Some((
+                far,
+                Plan::new(
+                    campaign,
+                    learner.freeze(round)?,
+                    by_mean,
+                    &resting,
+                    &choices,
+                    kept.as_deref().unwrap_or_default(),
+                ),
+            ))
         }
     };
     let parts = Parts::new(campaign.setup(), resting);
     choices.guess(table, &parts)?;
-    let read = |choices: &mut Choices<'_>| match &far {
+    // Of rows on other machines, those that came as candidates.
+    let mut candidates = Vec::new();
+    let mut read = |choices: &mut Choices<'_>| match &far {
         None => choices.read(table, &parts, &config.customer, progress),
-        Some((far, plan)) => choices.read_elsewhere(*far, table.name(), plan, &parts),
+        Some((far, plan)) => {
+            let (customers, odd, own) = choices.read_elsewhere(*far, table.name(), plan, &parts)?;
+            candidates.extend(own);
+            Ok((customers, odd))
+        }
     };
     let (mut customers, odd) = read(&mut choices)?;
     if customers.len() == 0 {
@@ -156,7 +178,26 @@ pub fn choose(
     let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
     let mut summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
     summary.hold_out_rules = hold_out_rules;
-    Ok(Choice { sent, summary, round, against: campaign.head(), request, earlier: None })
+    let sources: Vec<&dyn Source> =
+        if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
+    let originals = match &kept {
+        Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
+        None => Vec::new(),
+    };
+    Ok(Choice { sent, summary, round, against: campaign.head(), originals, kept, request, earlier: None })
+}
+
+/// The columns of a table that are kept of every decision, by the rules; none if nothing is.
+pub(crate) fn kept_columns(config: &Config, recipe: &Recipe, table: &dyn Source) -> Result<Option<Vec<String>>, Error> {
+    Ok(match config.keep {
+        Keep::None => None,
+        Keep::Used => Some(recipe.names().map(str::to_owned).collect()),
+        Keep::All => {
+            let columns = table.columns()?.into_iter();
+            let kept = columns.filter(|(name, kind)| *kind != ColumnType::Other && *name != config.customer);
+            Some(kept.map(|(name, _)| name).collect())
+        }
+    })
 }
 
 /// A digest of what is asked for: the options and the table.
@@ -178,6 +219,8 @@ fn chosen_before(campaign: &Campaign, request: Option<&(Key, Sha)>) -> Result<Op
         summary: answered.summary,
         round: Round::new(chosen.seed, chosen.round),
         against: campaign.head(),
+        originals: Vec::new(),
+        kept: None,
         request: request.cloned(),
         earlier: Some(entry.seq),
     }))
@@ -223,10 +266,12 @@ impl Choice {
             customers: self.summary.customers,
             hold_out_customers: self.summary.hold_out_customers,
             resting: self.summary.resting,
+            originals: self.kept.clone().map(|columns| Originals::new(columns, &self.originals)),
             request: self.request.as_ref().map(answered).map(Box::new),
         });
         let key = self.request.as_ref().map(|(key, _)| key);
-        let (draft, tag) = (Draft { key, decisions: &self.sent, ..Draft::new(command) }, campaign.tag());
+        let (draft, tag) =
+            (Draft { key, decisions: &self.sent, originals: &self.originals, ..Draft::new(command) }, campaign.tag());
         std::thread::scope(|scope| {
             let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(&sends(tag, &self.sent))));
             campaign.append(&self.against, &draft, || {

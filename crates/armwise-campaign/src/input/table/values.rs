@@ -218,6 +218,33 @@ impl Rows {
         Ok(texts)
     }
 
+    /// The values of a column as texts from which the same values are read again.
+    ///
+    /// # Errors
+    /// [`Error::Table`] for a type that has no text, [`Error::Cell`] for a value that cannot be used.
+    pub(crate) fn originals(&self, column: &str) -> Result<Vec<Option<String>>, Error> {
+        let array = self.column(column)?;
+        if ColumnType::of(array.data_type()) != ColumnType::Vector {
+            let texts = self.any_texts(column)?;
+            return Ok(texts.into_iter().map(|text| text.map(|text| self.with_point(text))).collect());
+        }
+        let mut texts = Vec::with_capacity(self.len());
+        for row in 0..self.len() {
+            let own = self.piece(row, 1);
+            let length = own.vector_length(column)?;
+            let numbers = own.vectors(column, length)?;
+            let text = || numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+            texts.push((!array.is_null(row)).then(text));
+        }
+        Ok(texts)
+    }
+
+    /// A text with a decimal point, if it is a number with the decimal comma of these rows.
+    pub(crate) fn with_point(&self, text: String) -> String {
+        let comma = self.decimal == Some(Decimal::Comma) && matches!(self.parsed(&text), Parsed::Number(_));
+        if comma { text.replacen(',', ".", 1) } else { text }
+    }
+
     /// What a text of these rows is as a number.
     pub(crate) fn parsed(&self, text: &str) -> Parsed {
         parse(text, self.decimal)
