@@ -3,6 +3,7 @@
 use super::decide::{ask, chosen_arms, decide};
 use super::ledger::Ledger;
 use super::{Choosing, ChosenArm, Decision};
+use crate::error::{check, positive};
 use crate::prune::{self, Pairs};
 use crate::score::Scorer;
 use crate::{Algorithm, Arms, Catalogue, Error, Model, Needs, Oracle, Pick, Policy, Posterior, Round, Scores, Ties};
@@ -32,6 +33,12 @@ pub struct Learner<P = Algorithm> {
     pub(crate) ties: Ties,
     pub(crate) model: Model,
     pub(crate) ledger: Ledger,
+    /// Whether the last block is what happens without a choice.
+    pub(crate) baseline: bool,
+    /// What a unit of reward is worth in each block that can be chosen; empty where it is 1.
+    pub(crate) values: Vec<f64>,
+    /// What is added to theta of each block that can be chosen; empty where it is nothing.
+    pub(crate) shifts: Vec<Vec<f64>>,
     /// What its maker wants to be known about it.
     pub(crate) about: Option<String>,
     /// The posteriors of the last choice, and how many rounds of forgetting without new rewards are applied in them.
@@ -57,7 +64,66 @@ impl<P: Policy> Learner<P> {
 
     pub(crate) fn from_parts(policy: P, ties: Ties, model: Model, ledger: Ledger) -> Result<Self, Error> {
         policy.validate()?;
-        Ok(Self { policy, ties, model, ledger, about: None, cache: Mutex::new(None) })
+        let (baseline, values, shifts) = (false, Vec::new(), Vec::new());
+        Ok(Self { policy, ties, model, ledger, baseline, values, shifts, about: None, cache: Mutex::new(None) })
+    }
+
+    /// Takes the last block for what happens without a choice, learned from arms that were left alone
+    /// ([`observe`](Self::observe)). It is never chosen, and the arms of the others are scored by what they bring beyond
+    /// it ([`Posterior::less`]): an arm that pays anyway is not worth a choice.
+    ///
+    /// ```
+    /// use armwise::{Arms, Constraint, Greedy, Learner, Observation, Round};
+    ///
+    /// // The first arm pays always, the second only if it is chosen.
+    /// let x = [1.0, 0.0, 0.0, 1.0];
+    /// let mut learner = Learner::new(Greedy { lambda: 0.1 }, 2, 2)?;
+    /// learner.observe(&[
+    ///     Observation { t: 1, block: 0, x: &x[..2], reward: 1.0 },
+    ///     Observation { t: 1, block: 0, x: &x[2..], reward: 0.9 },
+    ///     Observation { t: 1, block: 1, x: &x[..2], reward: 1.0 },
+    ///     Observation { t: 1, block: 1, x: &x[2..], reward: 0.0 },
+    /// ])?;
+    /// let (arms, best) = (Arms::new(&x[..], 2)?, Constraint::top_k(1));
+    /// let learner = learner.with_baseline()?;
+    /// assert_eq!(learner.choose(Round::new(1, 2), &arms, &best)?.arms[0].id, 1);
+    /// # Ok::<(), armwise::Error>(())
+    /// ```
+    /// # Errors
+    /// [`Error::Parameter`] if there is no other block.
+    pub fn with_baseline(self) -> Result<Self, Error> {
+        let blocks = self.model.blocks().len();
+        check("blocks", blocks as f64, blocks > 1, "at least 2, the last of which is the baseline")?;
+        Ok(Self { baseline: true, cache: Mutex::new(None), ..self })
+    }
+
+    /// Says what a unit of reward is worth in each block that can be chosen: scores are in that unit then.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for another number of blocks, [`Error::Parameter`] for a value that is not above 0.
+    pub fn with_values(self, values: Vec<f64>) -> Result<Self, Error> {
+        let expected = self.model.blocks().len() - usize::from(self.baseline);
+        if values.len() != expected {
+            return Err(Error::Dimension { what: "values", expected, found: values.len() });
+        }
+        values.iter().try_for_each(|&value| positive("value", value))?;
+        Ok(Self { values, cache: Mutex::new(None), ..self })
+    }
+
+    /// Adds a known vector to theta of each block that can be chosen, after the values: what a choice costs, on a
+    /// feature that is the same for all arms.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for another number of blocks or features, [`Error::Parameter`] for a number that is not
+    /// finite.
+    pub fn with_shifts(self, shifts: Vec<Vec<f64>>) -> Result<Self, Error> {
+        let expected = self.model.blocks().len() - usize::from(self.baseline);
+        if shifts.len() != expected {
+            return Err(Error::Dimension { what: "shifts", expected, found: shifts.len() });
+        }
+        let posterior = self.model.posterior(0, self.policy.ridge())?;
+        shifts.iter().try_for_each(|shift| posterior.plus(shift).map(|_| ()))?;
+        Ok(Self { shifts, cache: Mutex::new(None), ..self })
     }
 
     /// Sets who wins among equal scores.
@@ -97,12 +163,35 @@ impl<P: Policy> Learner<P> {
         self.ties
     }
 
-    /// The posterior of a block, with the policy's ridge, as of the newest round learned from.
+    /// The posterior by which the arms of a block are scored, with the policy's ridge, as of the newest round learned
+    /// from.
     ///
     /// # Errors
     /// [`Error::UnknownBlock`], [`Error::NotPositiveDefinite`].
     pub fn posterior(&self, block: u32) -> Result<Posterior, Error> {
-        self.model.posterior(block, self.policy.ridge())
+        let own = self.model.posterior(block, self.policy.ridge())?;
+        let last = self.model.blocks().len() as u32 - 1;
+        if self.baseline && block == last {
+            return Ok(own);
+        }
+        let base = if self.baseline { Some(self.model.posterior(last, self.policy.ridge())?) } else { None };
+        self.scored(own, base.as_ref(), block as usize)
+    }
+
+    /// The posterior by which the arms of a block are scored.
+    fn scored(&self, own: Posterior, base: Option<&Posterior>, block: usize) -> Result<Posterior, Error> {
+        let own = match base {
+            Some(base) => own.less(base).map_err(|error| of_block(error, block))?,
+            None => own,
+        };
+        let own = match self.values.get(block) {
+            Some(&value) => own.times(value).map_err(|error| of_block(error, block))?,
+            None => own,
+        };
+        match self.shifts.get(block) {
+            Some(shift) => own.plus(shift),
+            None => Ok(own),
+        }
     }
 
     /// Chooses the super arm of a round.
@@ -219,7 +308,13 @@ impl<P: Policy> Learner<P> {
         }
         // Not under the lock: factoring is parallel, and a thread that waits in it may start another choice of this
         // learner, which would deadlock.
-        let posteriors = Arc::new(self.model.posteriors(round.t, self.policy.ridge())?);
+        let mut posteriors = self.model.posteriors(round.t, self.policy.ridge())?;
+        if self.baseline || !self.values.is_empty() || !self.shifts.is_empty() {
+            let base = if self.baseline { posteriors.pop() } else { None };
+            let scored = |(block, own)| self.scored(own, base.as_ref(), block);
+            posteriors = posteriors.into_iter().enumerate().map(scored).collect::<Result<_, _>>()?;
+        }
+        let posteriors = Arc::new(posteriors);
         *self.cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((idle, Arc::clone(&posteriors)));
         Ok(posteriors)
     }
@@ -229,9 +324,28 @@ impl<P: Policy> Learner<P> {
     }
 }
 
+/// An error with the block that it is about.
+fn of_block(error: Error, block: usize) -> Error {
+    match error {
+        Error::NotPositiveDefinite { pivot, .. } => Error::NotPositiveDefinite { block: block as u32, pivot },
+        error => error,
+    }
+}
+
 impl<P: Clone> Clone for Learner<P> {
     fn clone(&self) -> Self {
         let (policy, model, ledger) = (self.policy.clone(), self.model.clone(), self.ledger.clone());
-        Self { policy, ties: self.ties, model, ledger, about: self.about.clone(), cache: Mutex::new(None) }
+        let (ties, baseline, values, shifts) = (self.ties, self.baseline, self.values.clone(), self.shifts.clone());
+        Self {
+            policy,
+            ties,
+            model,
+            ledger,
+            baseline,
+            values,
+            shifts,
+            about: self.about.clone(),
+            cache: Mutex::new(None),
+        }
     }
 }

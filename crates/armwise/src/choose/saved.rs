@@ -15,6 +15,9 @@
 //!   "learner": {
 //!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
 //!     "ties": "by-id",
+//!     "baseline": true,               the last block is what happens without a choice; left out where it is not
+//!     "values": [2.0, 0.5],           what a unit of reward is worth in each block; left out where it is 1
+//!     "shifts": [[d numbers], ...],   what is added to theta of each block; left out where it is nothing
 //!     "model": {"dim": d, "gamma": 1.0, "t": newest round,
 //!               "blocks": [{"count": n, "b": [d numbers], "g": [lower triangle row by row, d(d+1)/2 numbers],
 //!                           "rr": sum of squared rewards; left out where it is not known}]},
@@ -32,8 +35,8 @@ use twox_hash::XxHash64;
 
 const FORMAT: &str = "armwise-learner";
 const VERSION: u64 = 4;
-/// What is written where there is no `about`, so that older programs can read it.
-const WITHOUT_ABOUT: u64 = 3;
+/// What is written where there is no `about`, `baseline`, `values` and `shifts`, so that older programs can read it.
+const PLAIN: u64 = 3;
 
 #[derive(Deserialize)]
 struct Head {
@@ -59,6 +62,17 @@ struct BodyOut<'a, P> {
     ties: Ties,
     model: &'a Model,
     ledger: &'a Ledger,
+    #[serde(skip_serializing_if = "is_false")]
+    baseline: bool,
+    #[serde(skip_serializing_if = "<[f64]>::is_empty")]
+    values: &'a [f64],
+    #[serde(skip_serializing_if = "<[Vec<f64>]>::is_empty")]
+    shifts: &'a [Vec<f64>],
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What the checksum covers from version 3 on.
@@ -93,6 +107,12 @@ struct BodyIn<P> {
     ties: Ties,
     model: Model,
     ledger: Ledger,
+    #[serde(default)]
+    baseline: bool,
+    #[serde(default)]
+    values: Vec<f64>,
+    #[serde(default)]
+    shifts: Vec<Vec<f64>>,
 }
 
 impl<P: Policy + Serialize> Learner<P> {
@@ -109,10 +129,13 @@ impl<P: Policy + Serialize> Learner<P> {
     /// # Errors
     /// As [`to_json`](Self::to_json).
     pub fn to_json_with(&self, next: Option<Round>) -> Result<String, Error> {
-        let learner = BodyOut { policy: &self.policy, ties: self.ties, model: &self.model, ledger: &self.ledger };
+        let (policy, ties, model, ledger) = (&self.policy, self.ties, &self.model, &self.ledger);
+        let (baseline, values, shifts) = (self.baseline, &self.values[..], &self.shifts[..]);
+        let learner = BodyOut { policy, ties, model, ledger, baseline, values, shifts };
         let about = self.about.as_deref();
         let checksum = checksum(&Covered { next, about, learner: &learner })?;
-        let version = if about.is_some() { VERSION } else { WITHOUT_ABOUT };
+        let plain = about.is_none() && !baseline && values.is_empty() && shifts.is_empty();
+        let version = if plain { PLAIN } else { VERSION };
         let file = FileOut { format: FORMAT, version, next, about, checksum, learner };
         serde_json::to_string(&file).map_err(bad)
     }
@@ -144,18 +167,36 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
             return Err(Error::BadFormat("format version 0 was never written".into()));
         }
         let file: FileIn<P> = serde_json::from_str(text).map_err(bad)?;
-        let BodyIn { policy, ties, model, ledger } = file.learner;
+        let BodyIn { policy, ties, model, ledger, baseline, values, shifts } = file.learner;
         if head.version == 1 && model.blocks().iter().any(|block| block.rr().is_some()) {
             return Err(Error::BadFormat("format version 1 has no rr".into()));
         }
-        let learner = BodyOut { policy: &policy, ties, model: &model, ledger: &ledger };
+        let (own_values, own_shifts) = (&values[..], &shifts[..]);
+        let learner = BodyOut {
+            policy: &policy,
+            ties,
+            model: &model,
+            ledger: &ledger,
+            baseline,
+            values: own_values,
+            shifts: own_shifts,
+        };
         let (next, about) = (file.next, file.about);
         let covered = Covered { next, about: about.as_deref(), learner: &learner };
         let found = if head.version < 3 { checksum(&learner)? } else { checksum(&covered)? };
         if found != file.checksum {
             return Err(Error::Damaged { expected: file.checksum, found });
         }
-        let learner = Self::from_parts(policy, ties, model, ledger)?.with_about(about);
+        let mut learner = Self::from_parts(policy, ties, model, ledger)?.with_about(about);
+        if baseline {
+            learner = learner.with_baseline()?;
+        }
+        if !values.is_empty() {
+            learner = learner.with_values(values)?;
+        }
+        if !shifts.is_empty() {
+            learner = learner.with_shifts(shifts)?;
+        }
         learner.model.check_sums(learner.policy.ridge())?;
         Ok((learner, next))
     }

@@ -6,7 +6,7 @@
 
 use crate::{
     Draws, Error,
-    error::positive,
+    error::{check, positive},
     kernel::{self, triangle},
     model::{Block, Widths},
 };
@@ -90,19 +90,74 @@ impl Posterior {
         let mut theta = Mat::from_fn(d, 1, |i, _| factor * block.b[i]);
         triangular_solve::solve_lower_triangular_in_place(l.as_ref(), theta.as_mut(), par);
         triangular_solve::solve_upper_triangular_in_place(l.transpose(), theta.as_mut(), par);
+        Ok(Self::of(theta.col_as_slice(0).to_vec(), v, &l, block.count))
+    }
 
-        let mut inverse = Mat::<f64>::zeros(d, d);
-        triangular_inverse::invert_lower_triangular(inverse.as_mut(), l.as_ref(), par);
-        let w = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| inverse[at]).collect();
+    /// From theta_hat, V and its factor L.
+    fn of(theta_hat: Vec<f64>, v: Vec<f64>, l: &Mat<f64>, count: u64) -> Self {
+        let d = theta_hat.len();
+        let w = lower(&inverse(l));
         let log_det = 2.0 * (0..d).map(|i| libm::log(l[(i, i)])).sum::<f64>();
-        Ok(Self {
-            theta_hat: theta.col_as_slice(0).to_vec(),
-            w,
-            v,
-            log_det,
-            count: block.count,
-            widths: Found::default(),
-        })
+        Self { theta_hat, w, v, log_det, count, widths: Found::default() }
+    }
+
+    /// The posterior of the difference between this block's parameter and another's, which are independent: what an arm
+    /// of this block brings beyond what it would bring in the other.
+    ///
+    /// # Formula
+    /// ```text
+    /// theta_hat = theta_hat_a - theta_hat_b,   V^-1 = V_a^-1 + V_b^-1
+    /// ```
+    /// # Errors
+    /// [`Error::Dimension`] for a block of another dimension, [`Error::NotPositiveDefinite`] where rounding leaves no V.
+    pub fn less(&self, other: &Self) -> Result<Self, Error> {
+        let d = self.dim();
+        if other.dim() != d {
+            return Err(Error::Dimension { what: "elements of theta", expected: d, found: other.dim() });
+        }
+        // W' W is V^-1, for both.
+        let sum = |i: usize, j: usize| {
+            let products = |of: &Self| (i..d).map(|k| of.row(k)[i] * of.row(k)[j]).sum::<f64>();
+            products(self) + products(other)
+        };
+        let failed = |pivot| Error::NotPositiveDefinite { block: 0, pivot };
+        let m = inverse(&cholesky(d, sum).map_err(failed)?);
+        let element = |i: usize, j: usize| (i..d).map(|k| m[(k, i)] * m[(k, j)]).sum::<f64>();
+        let mut v: Vec<f64> = (0..d).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
+        // Factored from V as every posterior is, since what is known of its widths is proven for that.
+        let l = factored(d, &mut v).map_err(failed)?;
+        let theta_hat = self.theta_hat.iter().zip(&other.theta_hat).map(|(a, b)| a - b).collect();
+        Ok(Self::of(theta_hat, v, &l, self.count))
+    }
+
+    /// The posterior of the parameter plus a shift that is known, such as a cost on a constant feature.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] for a shift of another dimension, [`Error::Parameter`] for one that is not finite.
+    pub fn plus(&self, shift: &[f64]) -> Result<Self, Error> {
+        if shift.len() != self.dim() {
+            return Err(Error::Dimension { what: "elements of a shift", expected: self.dim(), found: shift.len() });
+        }
+        shift.iter().try_for_each(|&shift| check("shift", shift, shift.is_finite(), "a finite number"))?;
+        let mut shifted = self.clone();
+        shifted.theta_hat.iter_mut().zip(shift).for_each(|(theta, shift)| *theta += shift);
+        Ok(shifted)
+    }
+
+    /// The posterior of `factor` times the parameter: rewards in another unit.
+    ///
+    /// # Formula
+    /// ```text
+    /// theta_hat = factor theta_hat,   V = V / factor^2
+    /// ```
+    /// # Errors
+    /// [`Error::Parameter`] unless the factor is above 0, [`Error::NotPositiveDefinite`] where rounding leaves no V.
+    pub fn times(&self, factor: f64) -> Result<Self, Error> {
+        positive("factor", factor)?;
+        let mut v: Vec<f64> = self.v.iter().map(|v| v / (factor * factor)).collect();
+        let failed = |pivot| Error::NotPositiveDefinite { block: 0, pivot };
+        let l = factored(self.dim(), &mut v).map_err(failed)?;
+        Ok(Self::of(self.theta_hat.iter().map(|theta| factor * theta).collect(), v, &l, self.count))
     }
 
     /// The dimension d.
@@ -195,6 +250,18 @@ impl Posterior {
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.w[triangle(i)..triangle(i + 1)]
     }
+}
+
+/// L^-1.
+fn inverse(l: &Mat<f64>) -> Mat<f64> {
+    let mut inverse = Mat::<f64>::zeros(l.nrows(), l.nrows());
+    triangular_inverse::invert_lower_triangular(inverse.as_mut(), l.as_ref(), Par::Seq);
+    inverse
+}
+
+/// The lower triangle row by row.
+fn lower(of: &Mat<f64>) -> Vec<f64> {
+    (0..of.nrows()).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|at| of[at]).collect()
 }
 
 /// What is added to the diagonal of a V that cannot be factored, as a share of its trace; the smallest that helps. G is
