@@ -55,13 +55,17 @@ for week in 1 2 3 4 5 6 7 8; do
     "$armwise" choose spring.armwise customers.csv --dry-run --json > from-csv.json
     "$armwise" choose spring.armwise customers.xlsx --out sends.xlsx --json > from-xlsx.json
     cmp from-csv.json from-xlsx.json
+    "$armwise" export spring.armwise sends --round 3 --out sends.csv
+    "$armwise" export spring.armwise hold-out --round 3 --out sends.hold-out.csv
   else
     "$armwise" choose spring.armwise customers.csv --out sends.csv
   fi
-  "$armwise" export spring.armwise results --round "$week" --out results.csv  # sends and the hold-out
-  python3 "$here/customers.py" answers results.csv answers.csv
+  python3 "$here/customers.py" answers sends.csv answers.csv
   "$armwise" learn spring.armwise answers.csv
   "$armwise" learn spring.armwise answers.csv     # once more: each answer is counted once
+  # The hold-out, which choose wrote beside the sends, bought or did not: zeros are outcomes, too.
+  python3 "$here/customers.py" outcomes sends.hold-out.csv outcomes.csv
+  "$armwise" learn spring.armwise outcomes.csv
   "$armwise" close spring.armwise --round "$week"
 done
 "$armwise" status spring.armwise

@@ -5,7 +5,8 @@ values to be compared with. Everything is a pure function of the seed.
 
     customers.py table OUT                        the table of customers
     customers.py workbook OUT                     the same table as an xlsx workbook
-    customers.py answers RESULTS OUT              who answers: decision and reward, silence left out
+    customers.py answers SENDS OUT                who answers: decision and reward, silence left out
+    customers.py outcomes HOLD_OUT OUT            what the hold-out does without a send: decision and reward, zeros included
     customers.py check REPORT                     signs and intervals of a `report --json` against the truth
 """
 
@@ -101,18 +102,30 @@ def workbook(out: str) -> None:
         file.writestr("xl/worksheets/sheet1.xml", f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>')
 
 
-def answers(results: str, out: str) -> None:
+def rewards(decisions: str, share: float) -> Iterator[tuple[str, int]]:
+    """What each decision of a file brings; `share` is how much of a promotion's chance its customers have."""
     market = {customer["customer"]: customer for customer in customers()}
-    with open(results, newline="") as file, open(out, "w", newline="") as answered:
-        rows = csv.writer(answered)
-        rows.writerow(["decision", "reward"])
-        for send in csv.DictReader(file):
-            # A customer of the hold-out gets nothing and buys anyway, less often.
-            share = ORGANIC if send["hold_out"] == "1" else 1.0
+    with open(decisions, newline="") as file:
+        for row in csv.DictReader(file):
             # Without the campaign's tag, which is another one every time.
-            decision = send["decision"].rsplit("-", 1)[0]
-            if luck(decision) < share * chance(market[send["customer"]], send["promotion"]):
-                rows.writerow([send["decision"], 1])
+            decision = row["decision"].rsplit("-", 1)[0]
+            yield row["decision"], int(luck(decision) < share * chance(market[row["customer"]], row["promotion"]))
+
+
+def write(out: str, rows: Iterator[tuple[str, int]]) -> None:
+    with open(out, "w", newline="") as file:
+        written = csv.writer(file)
+        written.writerow(["decision", "reward"])
+        written.writerows(rows)
+
+
+def answers(sends: str, out: str) -> None:
+    write(out, (row for row in rewards(sends, 1.0) if row[1]))
+
+
+def outcomes(hold_out: str, out: str) -> None:
+    # A customer of the hold-out gets nothing and buys anyway, less often.
+    write(out, rewards(hold_out, ORGANIC))
 
 
 def true_effect(line: Mapping[str, str]) -> float:
@@ -131,6 +144,7 @@ def check(path: str) -> None:
     with open(path) as file:
         report = json.load(file)
     lines, whole = report["effects"], report["uplift"][-1]
+    assert whole["refused"] is None, f"no uplift: {whole['refused']}"
     inside = wrong = sure = 0
     for line in lines:
         truth = true_effect(line)
@@ -169,6 +183,7 @@ if __name__ == "__main__":
         "table": table,
         "workbook": workbook,
         "answers": answers,
+        "outcomes": outcomes,
         "check": check,
     }
     commands[sys.argv[1]](*sys.argv[2:])

@@ -63,7 +63,7 @@ fn make() -> Result<Good, Error> {
     let _ = fs::remove_file(&path);
     let mut campaign = init(&path, &Table::open(&table, None)?, Config::parse(RULES, Path::new("rules"))?)?.0;
     for round in 1..=2 {
-        let choice = choose(&campaign, &Table::open(&table, None)?, ChooseOptions::default(), &|_| ())?;
+        let choice = choose(&campaign, &Table::open(&table, None)?, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())?;
         choice.commit(&mut campaign, None)?;
         fs::write(&answers, format!("decision,reward\nr{round}-1,1\nr{round}-4,0.5\n")).expect("written");
         learn(&mut campaign, &Table::open(&answers, None)?, Feedback::Rewards, None, None)?;

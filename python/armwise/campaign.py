@@ -114,6 +114,8 @@ class Chosen:
     round: int
     #: Who gets what, with the id of each decision: a row per send.
     sends: Sheet
+    #: Whom of the hold-out the same rules would have chosen: not contacted, but uplift needs their outcomes too.
+    hold_out: Sheet
     #: The numbers of the round: sends by promotion, expected reward, exploration, prices, warnings.
     summary: dict[str, Any]
 
@@ -207,15 +209,17 @@ class Campaign:
         seed: int | None = None,
         dry_run: bool = False,
         key: str | None = None,
+        again: bool = False,
         **reading: Unpack[Reading],
     ) -> Chosen:
         """Chooses the next round, or the one numbered `round`, from a table of customers. When it returns, the round is
         on the disk; `sends(round)` gives its sends again at any time. With `dry_run` nothing is written.
 
-        A request with a `key` can be sent again after any failure: it gets the same round, which is chosen once.
+        A request with a `key` can be sent again after any failure: it gets the same round, which is chosen once. While
+        the last round has no outcome at all, another one is refused (`ConflictError`) unless `again` asks for it.
         """
-        summary, sheet = self._native.choose(_rows(table), _reading(reading), round, seed, dry_run, key)
-        return Chosen(summary["round"], Sheet(sheet), summary)
+        summary, sends, hold_out = self._native.choose(_rows(table), _reading(reading), round, seed, dry_run, key, again)
+        return Chosen(summary["round"], Sheet(sends), Sheet(hold_out), summary)
 
     def learn(
         self,
@@ -280,7 +284,8 @@ class Campaign:
         return Learned(rows, applied, repeated, rejected, Sheet(rejects), summary)
 
     def close(self, round: int, *, key: str | None = None) -> dict[str, Any]:
-        """Ends a round's response window: silence becomes the default reward."""
+        """Ends a round's response window: silence becomes the default reward; that of the hold-out only if the rules say
+        so (`uplift.silence`), otherwise its outcomes can come later too."""
         return self._native.close(round, key)
 
     def revoke(self, round: int, *, key: str | None = None) -> dict[str, Any]:
@@ -327,6 +332,10 @@ class Campaign:
     def sends(self, round: int) -> Sheet:
         """The sends of a round, as `choose` gave them."""
         return Sheet(self._native.sends(round))
+
+    def hold_out(self, round: int) -> Sheet:
+        """The hold-out of a round, as `choose` gave it."""
+        return Sheet(self._native.hold_out(round))
 
     def results(self, round: int | None = None) -> Sheet:
         """All decisions of a round, or of all rounds, with what became of them."""

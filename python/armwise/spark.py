@@ -65,6 +65,7 @@ def choose(
     round: int | None = None,
     unique: bool = False,
     key: str | None = None,
+    again: bool = False,
 ) -> DataFrame:
     """The chosen rows as a table: decision, round, the id column, block, mean, width, draw, score, features.
 
@@ -74,18 +75,19 @@ def choose(
     With a `campaign`, a file on the driver, there is no policy: `aws.choose(campaign="spring.armwise", df=customers)`
     chooses by the campaign's recipe, limits, hold-out and rest, appends the round to its journal and gives its sends.
     The columns are the table's own; `learn`, `why`, `report` and `verify` go on as ever. A request with a `key` can be
-    sent again.
+    sent again. While nothing at all was heard of the last round, another one needs `again`. The hold-out of the round is
+    `Campaign.open(...).hold_out(round)`.
     """
     if df is None:
         raise TypeError("give a table, df=...")
     if campaign is not None:
         others = (policy, id, features, constraint, k, eligible)
         if any(other is not None for other in others):
-            raise TypeError("a campaign has its own rules: give df, and perhaps round, unique and key")
+            raise TypeError("a campaign has its own rules: give df, and perhaps round, unique, key and again")
         of = campaign if isinstance(campaign, Campaign) else Campaign.open(campaign)
-        sends = of.choose(Table(df, unique=unique), round=round, key=key).sends
+        sends = of.choose(Table(df, unique=unique), round=round, key=key, again=again).sends
         return df.sparkSession.createDataFrame(sends.to_arrow())
-    if policy is None or id is None or features is None or key is not None:
+    if policy is None or id is None or features is None or key is not None or again:
         raise TypeError("give policy, df, id and features; or campaign and df, and perhaps a key")
     made = decide(
         policy, df, id=id, features=features, constraint=constraint, k=k, eligible=eligible, round=round, unique=unique

@@ -180,6 +180,27 @@ def test_a_backup_is_the_campaign_at_that_moment(begun: aw.Campaign, tmp_path: P
         begun.backup(tmp_path / "copy.armwise")
 
 
+def test_the_hold_out_is_a_sheet_of_its_own_and_uplift_needs_its_outcomes(tmp_path: Path) -> None:
+    rules = RULES | {"limits": {"hold_out": 0.25}}
+    campaign = aw.Campaign.init(tmp_path / "held.armwise", pa.table(people()), rules)
+    week = campaign.choose(pa.table(people()))
+    held = week.hold_out.to_arrow()
+    assert held == campaign.hold_out(1).to_arrow()
+    assert len(held) == week.summary["hold_out"] > 8
+    assert not set(held["customer"].to_pylist()) & set(week.sends.to_arrow()["customer"].to_pylist())
+    campaign.learn(pa.table(answers(week.sends.to_arrow().to_pylist())))
+    closed = campaign.close(1)
+    assert closed["hold_out"]["pending"] == len(held)
+    assert campaign.report()["uplift"][-1]["refused"]["reason"] == "no-outcomes"
+    outcomes = pa.table({"decision": held["decision"], "reward": [float(row % 2) for row in range(len(held))]})
+    learned = campaign.learn(outcomes)
+    assert learned.applied == learned.summary["hold_out"] == len(held)
+    line = campaign.report()["uplift"][-1]
+    assert line["refused"] is None
+    assert line["uplift"] == pytest.approx(line["sent"]["mean"] - line["hold_out"]["mean"])
+    assert campaign.verify()["good"]
+
+
 def test_revoke_amend_dry_run_and_sends_again(begun: aw.Campaign) -> None:
     table = pa.table(people())
     dry = begun.choose(table, dry_run=True)
@@ -190,8 +211,11 @@ def test_revoke_amend_dry_run_and_sends_again(begun: aw.Campaign) -> None:
     fewer = RULES | {"promotion": [{"name": "mail", "quota": 5}, RULES["promotion"][1]]}
     assert begun.amend(fewer)["changed"] == ["promotion"]
     assert len(begun.choose(table).sends) == 15
+    with pytest.raises(aw.ConflictError, match="no outcome yet"):
+        begun.choose(table)
+    assert begun.choose(table, again=True).round == 3
     with pytest.raises(aw.ConflictError):
-        begun.choose(table, round=1)
+        begun.choose(table, round=1, again=True)
 
 
 def test_a_policy_begins_a_campaign_and_comes_out_of_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ use armwise_campaign::{
     core::{Feedback, close, learn, status},
     init,
     output::Existing,
-    round::{ChooseOptions, choose},
+    round::{ChoiceFiles, ChooseOptions, choose},
     store::sqlite::verify,
     table::{SheetFile, Table},
 };
@@ -87,8 +87,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn play(path: &Path, customers: &Path, folder: &Path, round: usize) -> Result<[f64; 3], Box<dyn Error>> {
     let start = Instant::now();
     let mut campaign = Campaign::write(path, "choose")?;
-    let choice = choose(&campaign, &Table::open(customers, None)?, ChooseOptions::default(), &|_| ())?;
-    choice.commit(&mut campaign, Some(SheetFile::begin(&folder.join("sends.csv"), Existing::Replace, &[])?))?;
+    let choice = choose(
+        &campaign,
+        &Table::open(customers, None)?,
+        ChooseOptions { again: true, ..ChooseOptions::default() },
+        &|_| (),
+    )?;
+    let file = SheetFile::begin(&folder.join("sends.csv"), Existing::Replace, &[])?;
+    choice.commit(&mut campaign, Some(ChoiceFiles { sends: Some(file), hold_out: None }))?;
     drop(campaign);
     let chosen = start.elapsed().as_secs_f64();
     let mut learned = 0.0;

@@ -17,7 +17,7 @@ use armwise_campaign::{
     core::{Feedback, learn},
     init,
     output::Existing,
-    round::{ChooseOptions, choose},
+    round::{ChoiceFiles, ChooseOptions, choose},
     table::{BATCH, Cell, Sheet, SheetFile, Table},
 };
 use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
@@ -106,7 +106,7 @@ fn begin(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     let rules: String = (0..PROMOTIONS).map(promotion).collect();
     let config = Config::parse(&format!("customer = \"customer\"\n{rules}"), Path::new("rules"))?;
     let mut campaign = init(path, &table, config)?.0;
-    let choice = choose(&campaign, &table, ChooseOptions::default(), &|_| ())?;
+    let choice = choose(&campaign, &table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())?;
     let mut answers = Sheet::new(&["decision", "reward"]);
     for sent in &choice.sent {
         let reward = if sent.features[1] > 0.0 { 1.0 } else { 0.0 };
@@ -122,9 +122,15 @@ fn begin(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
 fn next_round(file: &Path, path: &Path) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let mut campaign = Campaign::write(path, "campaign_scale")?;
-    let choice = choose(&campaign, &Table::open(file, None)?, ChooseOptions::default(), &|_| ())?;
+    let choice = choose(
+        &campaign,
+        &Table::open(file, None)?,
+        ChooseOptions { again: true, ..ChooseOptions::default() },
+        &|_| (),
+    )?;
     let (chosen, sends) = (start.elapsed().as_secs_f64(), choice.sent.len());
-    choice.commit(&mut campaign, Some(SheetFile::begin(&path.with_extension("csv"), Existing::Replace, &[])?))?;
+    let file = SheetFile::begin(&path.with_extension("csv"), Existing::Replace, &[])?;
+    choice.commit(&mut campaign, Some(ChoiceFiles { sends: Some(file), hold_out: None }))?;
     drop(campaign);
     let whole = start.elapsed().as_secs_f64();
     let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -25,11 +25,12 @@ default; \"none\" means that nothing is set, limited or read unless the key is g
 ";
 
 /// The keys that each section cannot do without, in the order in which TOML wants the sections.
-const LEAST: [(&str, &[(&str, &str)]); 8] = [
+const LEAST: [(&str, &[(&str, &str)]); 9] = [
     ("", &[("customer", "\"id\"")]),
     ("reward", &[]),
-    ("limits", &[]),
+    ("limits", &[("hold_out", "0.1")]),
     ("limits.group", &[("column", "\"region\""), ("value", "\"north\"")]),
+    ("uplift", &[]),
     ("promotion", &[("name", "\"mail\""), ("cost", "1.0"), ("quota", "500")]),
     ("features", &[]),
     ("features.column", &[("name", "\"visits\""), ("kind", "\"numeric\"")]),

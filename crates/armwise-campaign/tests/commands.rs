@@ -66,12 +66,13 @@ fn a_revoked_round_was_never_sent() {
 
     let line = status(&campaign).unwrap().rounds[1].clone();
     assert_eq!(
-        (line.revoked, line.sends, line.answered, line.silent, line.pending, line.hold_out),
+        (line.revoked, line.sends, line.answered, line.silent, line.pending, line.hold_out.chosen),
         (true, 0, 0, 0, 0, 0)
     );
     assert!(fates(&campaign, 2).unwrap().iter().all(|(_, fate)| *fate == Fate::Revoked));
     assert_eq!(view(&campaign, 2), [("revoked".to_owned(), 17, None)]);
     assert_eq!(results(&campaign, Some(2)).unwrap().len(), campaign.sent(2).unwrap().len());
+    close(&mut campaign, 1, None).unwrap();
     let told = report(&campaign).unwrap();
     assert_eq!((told.rounds[1].revoked, told.rounds[1].tally.sends), (true, 0));
     assert_eq!(told.promotions.iter().map(|line| line.tally.sends).sum::<u64>(), 17, "of the first round alone");
@@ -81,8 +82,11 @@ fn a_revoked_round_was_never_sent() {
     assert!(told.revoked && told.round == 2, "chosen in no other round");
 
     // Its number stays its own, and its customers do not rest: those of round 1 do, as if round 2 had not been.
-    let summary = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap().summary;
-    assert_eq!((summary.round, rested, summary.resting), (3, 17, 0));
+    let summary = choose(&campaign, &open(&table), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+        .unwrap()
+        .summary;
+    let rests = 17 + hold_out(1);
+    assert_eq!((summary.round, rested, summary.resting), (3, rests, 0));
     choose_round(&mut campaign, &table).unwrap();
     let path = campaign.path().to_owned();
     drop(campaign);
@@ -246,7 +250,8 @@ fn a_choice_is_committed_only_to_the_campaign_it_was_made_for() {
     let table = folder.write("customers.csv", customers(100));
     let mut campaign = begin(&folder, &table, RULES).unwrap();
     choose_round(&mut campaign, &table).unwrap();
-    let choice = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap();
+    let choice =
+        choose(&campaign, &open(&table), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
     learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-1,1\n").unwrap();
     let refused = choice.commit(&mut campaign, None);
     assert!(matches!(refused, Err(Error::HeadMoved { expected: 2, found: 3, .. })), "{refused:?}");

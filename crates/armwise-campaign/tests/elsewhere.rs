@@ -128,12 +128,12 @@ fn a_table_in_parts_gives_the_round_of_the_whole() {
         let path = folder.write("customers.csv", customers(ROWS));
         let mut campaign = begin(&folder, &path, rules).unwrap();
         for round in 1..=3 {
-            let expected = choose(&campaign, &whole, ChooseOptions::default(), &|_| ()).unwrap();
+            let expected = choose(&campaign, &whole, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
             // Without a sample, with an honest one, and with one that guesses far too high.
             let some = table.slice(500, 600);
             for (sample, passes) in [(None, 1), (Some((some.clone(), ROWS as usize)), 1), (Some((some, 12)), 2)] {
                 let machines = Machines::new(&table, parts, sample);
-                let found = choose(&campaign, &machines, ChooseOptions::default(), &|_| ()).unwrap();
+                let found = choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
                 assert_eq!(found.sent, expected.sent, "round {round}, {parts} parts, {rules}");
                 let summary = |choice: &armwise_campaign::round::Choice| {
                     let mut summary = choice.summary.clone();
@@ -161,7 +161,7 @@ fn only_candidates_are_sent() {
     let campaign = begin(&folder, &path, RULES[3]).unwrap();
     let sample = table.slice(0, 1_000);
     let machines = Machines::new(&table, 3, Some((sample, ROWS as usize)));
-    choose(&campaign, &machines, ChooseOptions::default(), &|_| ()).unwrap();
+    choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
     let sent = machines.sent.load(Relaxed) / machines.passes.load(Relaxed);
     assert!(sent < ROWS as usize / 4, "{sent} rows for 50 sends");
 }
@@ -177,6 +177,6 @@ fn a_bad_row_is_named_by_its_part() {
     columns[1] = Arc::new(Float64Array::from(ages));
     let bad = RecordBatch::try_new(table.schema(), columns).unwrap();
     let machines = Machines::new(&bad, 3, None);
-    let error = choose(&campaign, &machines, ChooseOptions::default(), &|_| ()).unwrap_err().to_string();
+    let error = choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap_err().to_string();
     assert!(error.contains("part 2") && error.contains("row 721") && error.contains("age"), "{error}");
 }

@@ -11,7 +11,7 @@ mod common;
 use armwise::{Model, Observation};
 use armwise_campaign::{
     Campaign, Error,
-    core::{DecisionId, Feedback, Key, Learned, close, learn, model_hash, revoke},
+    core::{DecisionId, Feedback, Key, Learned, Sent, close, learn, model_hash, revoke},
     round::{ChooseOptions, choose},
     store::sqlite::Sqlite,
 };
@@ -25,6 +25,11 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
+
+/// With a hold-out, whose outcomes are learned as a block of their own and may come after the window.
+fn rules() -> String {
+    format!("[limits]\nhold_out = 0.25\n{TWO}")
+}
 
 /// A table of responses and all that goes with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +120,13 @@ impl Reference {
         (1..=self.rounds).filter(fits).collect()
     }
 
-    fn take(&mut self, table: &Table, keyed: bool, decision_of: impl Fn(u64, &str) -> Option<DecisionId>) {
+    fn take(
+        &mut self,
+        table: &Table,
+        keyed: bool,
+        decision_of: impl Fn(u64, &str) -> Option<DecisionId>,
+        hold_out_of: impl Fn(DecisionId) -> Option<bool>,
+    ) {
         let kind = table.feedback;
         let round = table.round.or_else(|| self.possible(kind).first().copied());
         let mut rows: Vec<(DecisionId, f64)> = Vec::new();
@@ -145,17 +156,17 @@ impl Reference {
         let believed =
             |&&(id, reward): &&(DecisionId, f64)| !contradicted(id, reward) && !self.revoked.contains(&id.round);
         for &(id, reward) in rows.iter().filter(believed).collect::<Vec<_>>() {
+            // Who has no decision has no outcome.
+            let Some(hold_out) = hold_out_of(id) else { continue };
+            // The end of the window says nothing of the hold-out.
+            let closed = self.closed.contains(&id.round) && !hold_out;
             let known = self.known.contains_key(&id);
             // Without a key, a correction does not go back to what the decision had before.
             let had = self.had.entry(id).or_default();
             let back = known && !keyed && had.contains(&reward.to_bits());
             let change = match kind {
-                Feedback::Rewards | Feedback::Responders { .. } => {
-                    !known && (!self.closed.contains(&id.round) || self.aside.contains(&id))
-                }
-                Feedback::Corrections => {
-                    (known || self.closed.contains(&id.round) && !self.aside.contains(&id)) && !back
-                }
+                Feedback::Rewards | Feedback::Responders { .. } => !known && (!closed || self.aside.contains(&id)),
+                Feedback::Corrections => (known || closed && !self.aside.contains(&id)) && !back,
                 Feedback::Undelivered => !known,
             };
             if change {
@@ -168,14 +179,20 @@ impl Reference {
     }
 
     fn model(&self, campaign: &Campaign) -> Model {
-        let mut model = Model::new(campaign.recipe().dim(), 2).unwrap();
-        for &round in campaign.rounds().keys().filter(|round| !self.revoked.contains(round)) {
-            let mut sums = Model::new(campaign.recipe().dim(), 2).unwrap();
+        let rounds = || campaign.rounds().keys().copied().filter(|round| !self.revoked.contains(round));
+        let reward = |sent: &Sent| {
+            let silence = (self.closed.contains(&sent.id.round) && !sent.hold_out).then_some(0.0);
+            self.known.get(&sent.id).copied().unwrap_or(silence)
+        };
+        // There is a third block once an outcome of the hold-out is known.
+        let held = rounds().flat_map(|round| campaign.sent(round).unwrap());
+        let blocks = if held.into_iter().any(|sent| sent.hold_out && reward(&sent).is_some()) { 3 } else { 2 };
+        let mut model = Model::new(campaign.recipe().dim(), blocks).unwrap();
+        for round in rounds() {
+            let mut sums = Model::new(campaign.recipe().dim(), blocks).unwrap();
             for sent in campaign.sent(round).unwrap() {
-                let silence = (self.closed.contains(&round) && !self.aside.contains(&sent.id)).then_some(0.0);
-                let reward = self.known.get(&sent.id).copied().unwrap_or(silence);
-                let block = u32::from(sent.promotion == "call");
-                if let Some(reward) = reward {
+                let block = if sent.hold_out { 2 } else { u32::from(sent.promotion == "call") };
+                if let Some(reward) = reward(&sent) {
                     sums.observe(&Observation { t: round, block, x: &sent.features, reward }).unwrap();
                 }
             }
@@ -197,7 +214,7 @@ impl Opened {
     fn new() -> Self {
         let folder = Folder::new("once");
         let table = folder.write("customers.csv", customers(60));
-        let path = begin(&folder, &table, TWO).unwrap().path().to_owned();
+        let path = begin(&folder, &table, &rules()).unwrap().path().to_owned();
         Self { folder, table, path, campaign: None }
     }
 
@@ -253,7 +270,7 @@ proptest! {
                     // Each round has its own key; without one, whoever is not sure looks before choosing again.
                     let key = key.map(|_| Key::new(&format!("round-{}", reference.rounds + 1)).unwrap());
                     let is_done = |campaign: &Campaign| key.is_none() && campaign.rounds().len() > rounds.len();
-                    let options = || ChooseOptions { key: key.clone(), ..ChooseOptions::default() };
+                    let options = || ChooseOptions { again: true, key: key.clone(), ..ChooseOptions::default() };
                     let round = opened.retried(fail, is_done, |campaign, table| {
                         choose(campaign, &open(table), options(), &|_| ())?.commit(campaign, None)
                     });
@@ -285,7 +302,7 @@ proptest! {
                     let row = |(which, reward): (usize, u8)| Row {
                         decision: DecisionId {
                             round: rounds[which % rounds.len()],
-                            number: (which / 7 % 17) as u32 + 1,
+                            number: (which / 7 % 24) as u32 + 1,
                         },
                         // Few of them, so that the lists of two weeks are often the same.
                         customer: format!("C{:04}", which % 12),
@@ -325,7 +342,11 @@ proptest! {
                         let sent = campaign.sent(round).unwrap();
                         sent.iter().find(|sent| sent.customer == customer).map(|sent| sent.id)
                     };
-                    reference.take(&table, key.is_some(), decision_of);
+                    let hold_out_of = |id: DecisionId| {
+                        let sent = campaign.sent(id.round).unwrap();
+                        sent.iter().find(|sent| sent.id == id).map(|sent| sent.hold_out)
+                    };
+                    reference.take(&table, key.is_some(), decision_of, hold_out_of);
                     prop_assert_eq!(&learned.model, &model_hash(&reference.model(campaign)));
                     if let Some(key) = key {
                         reference.keys.insert(key, (asked, (learned, csv(&rejects))));

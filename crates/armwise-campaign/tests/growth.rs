@@ -123,7 +123,9 @@ fn rounds<J: Journal + 'static>(folder: &Folder, journal: &dyn Fn() -> J, count:
         .map(|round| {
             let opened = counted(journal(), |_| ()).1;
             let (_, chosen) = counted(journal(), |campaign| {
-                let choice = choose(campaign, &table, ChooseOptions::default(), &|_| ()).unwrap();
+                let choice =
+                    choose(campaign, &table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+                        .unwrap();
                 choice.commit(campaign, None).unwrap()
             });
             let mut learned = 0;

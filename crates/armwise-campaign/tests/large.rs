@@ -63,7 +63,8 @@ fn tables(folder: &Folder, extra: f32) -> [std::path::PathBuf; 2] {
 fn chosen(campaign: &Campaign, table: &Path) -> (Vec<Sent>, String, usize) {
     let ends = Mutex::new(0);
     let progress = |rows: u64| *ends.lock().unwrap() += usize::from(rows == ROWS);
-    let choice = choose(campaign, &open(table), ChooseOptions::default(), &progress).unwrap();
+    let choice =
+        choose(campaign, &open(table), ChooseOptions { again: true, ..ChooseOptions::default() }, &progress).unwrap();
     let summary = format!("{:?}", choice.summary);
     let ends = *ends.lock().unwrap();
     (choice.sent, summary, ends)
@@ -92,7 +93,9 @@ fn guessed_prices_change_no_decision() {
             if round == 2 && passes > 0 {
                 assert_eq!(found.2, passes, "extra {extra}: passes over the table");
             }
-            let choice = choose(&campaign, &open(&parquet), ChooseOptions::default(), &|_| ()).unwrap();
+            let choice =
+                choose(&campaign, &open(&parquet), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+                    .unwrap();
             choice.commit(&mut campaign, None).unwrap();
             let mut answers = String::from("decision,reward\n");
             for sent in campaign.sent(round).unwrap() {
@@ -117,7 +120,10 @@ fn a_customer_who_stands_twice_in_a_large_table_is_found() {
     let campaign = begin(&folder, &table, rules).unwrap();
     for twice in ["c17", "c150000", "c199999"] {
         let table = folder.write("twice.csv", format!("{good}new,0.5\n{twice},0.25\n"));
-        let error = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap_err().to_string();
+        let error =
+            choose(&campaign, &open(&table), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+                .unwrap_err()
+                .to_string();
         let first: u64 = twice[1..].parse::<u64>().unwrap() + 1;
         assert!(error.contains(twice) && error.contains(&first.to_string()) && error.contains("200002"), "{error}");
     }

@@ -72,7 +72,7 @@ fn nothing_is_lost() {
     assert_eq!((head, migrated.old_head.to_string()), (hash.clone(), hash));
     // It goes on as the old one would have: the sends of the next round are those of the old program.
     let table = open(&fixture("customers.csv"));
-    let choice = choose(&campaign, &table, ChooseOptions::default(), &|_| ()).unwrap();
+    let choice = choose(&campaign, &table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
     assert_eq!(
         plain(&campaign, &written(&folder, &sends(campaign.tag(), &choice.sent))),
         fs::read_to_string(fixture("next.csv")).unwrap()

@@ -81,8 +81,9 @@ fn damaged_tables_are_refused_or_read_but_never_break_anything() {
             let name = format!("damaged.{}", original.extension().unwrap().to_str().unwrap());
             let table = folder.write(&name, &damaged);
             let campaign = Campaign::read(&path).unwrap();
-            let chosen = Table::open(&table, None)
-                .and_then(|table| choose(&campaign, &table, ChooseOptions::default(), &|_| ()));
+            let chosen = Table::open(&table, None).and_then(|table| {
+                choose(&campaign, &table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+            });
             match chosen {
                 Ok(choice) => {
                     read += 1;

@@ -74,7 +74,9 @@ fn nothing_is_committed_that_does_not_read_back() {
         |sent| sent.id.round += 1,
     ];
     for (case, change) in lossy.into_iter().enumerate() {
-        let mut choice = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap();
+        let mut choice =
+            choose(&campaign, &open(&table), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+                .unwrap();
         change(&mut choice.sent[3]);
         let refused = choice.commit(&mut campaign, None);
         assert!(matches!(refused, Err(Error::Storage { .. } | Error::Damaged { .. })), "case {case}: {refused:?}");
@@ -105,7 +107,12 @@ fn rounds_have_a_stated_range_and_the_last_one_that_can_be_given_leaves_room() {
     let table = folder.write("customers.csv", customers(60));
     let mut campaign = begin(&folder, &table, TWO).unwrap();
     let ask = |campaign: &Campaign, round: u64| {
-        choose(campaign, &open(&table), ChooseOptions { round: Some(round), ..ChooseOptions::default() }, &|_| ())
+        choose(
+            campaign,
+            &open(&table),
+            ChooseOptions { again: true, round: Some(round), ..ChooseOptions::default() },
+            &|_| (),
+        )
     };
     for round in [0, LAST_GIVEN_ROUND + 1, 1 << 30, (1 << 31) - 1, 1 << 31, 1 << 32, u64::MAX] {
         let refused = ask(&campaign, round);

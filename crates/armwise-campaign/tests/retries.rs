@@ -12,7 +12,7 @@ use armwise_campaign::{
     config::Config,
     core::{Feedback, Key, Learned, Refusal, Tag, amend, close, fates, results, revoke, status, why},
     output::Existing,
-    round::{Choice, ChooseOptions, choose},
+    round::{Choice, ChoiceFiles, ChooseOptions, choose},
     table::{Sheet, SheetFile},
 };
 use common::{Folder, TWO, begin, choose_round, csv, customers, learn_asked, learn_text, open};
@@ -33,7 +33,12 @@ fn key(text: &str) -> Key {
 }
 
 fn choose_keyed(campaign: &Campaign, table: &Path, text: &str) -> Result<Choice, Error> {
-    choose(campaign, &open(table), ChooseOptions { key: Some(key(text)), ..ChooseOptions::default() }, &|_| ())
+    choose(
+        campaign,
+        &open(table),
+        ChooseOptions { again: true, key: Some(key(text)), ..ChooseOptions::default() },
+        &|_| (),
+    )
 }
 
 fn answered(campaign: &Campaign) -> Vec<(u64, u64)> {
@@ -141,7 +146,7 @@ fn a_choice_with_its_key_again_is_the_same_round_and_the_same_sends() {
     let used = |error: Error| matches!(&error, Error::KeyUsed { key, .. } if key == "week-1");
     assert!(used(choose_keyed(&campaign, &other, "week-1").unwrap_err()));
     for (round, seed) in [(Some(3), None), (None, Some(7))] {
-        let options = ChooseOptions { round, seed, key: Some(key("week-1")) };
+        let options = ChooseOptions { round, seed, key: Some(key("week-1")), again: true };
         assert!(used(choose(&campaign, &open(&table), options, &|_| ()).unwrap_err()));
     }
     let used_by_learn = learn_asked(&mut campaign, &folder, ONE, "customer\nC0001\n", Some(1), Some("week-1"));
@@ -154,8 +159,8 @@ fn a_choice_with_its_key_again_is_the_same_round_and_the_same_sends() {
 }
 
 /// Everything that `learn` says.
-fn sends_file(path: &Path) -> SheetFile {
-    SheetFile::begin(path, Existing::Replace, &[]).unwrap()
+fn sends_file(path: &Path) -> ChoiceFiles {
+    ChoiceFiles { sends: Some(SheetFile::begin(path, Existing::Replace, &[]).unwrap()), hold_out: None }
 }
 
 fn said((learned, rejects): (Learned, Sheet)) -> (Learned, String) {

@@ -80,7 +80,8 @@ fn run(name: &str, table: &dyn Source, responses: &dyn Fn(&Folder, &str) -> Box<
     let mut campaign: Campaign = init(&folder.path("c.armwise"), table, config).unwrap().0;
     let (mut sheets, mut told, mut rejects) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=2 {
-        let choice = choose(&campaign, table, ChooseOptions::default(), &|_| ()).unwrap();
+        let choice =
+            choose(&campaign, table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
         sheets.push(csv(&sends(campaign.tag(), &choice.sent)));
         choice.commit(&mut campaign, None).unwrap();
         let text = format!(
@@ -197,11 +198,16 @@ fn a_large_source_in_memory_is_sampled() {
     let chosen = |campaign: &Campaign, source: &dyn Source| {
         let ends = Mutex::new(0);
         let progress = |rows: u64| *ends.lock().unwrap() += usize::from(rows == ROWS);
-        let sent = choose(campaign, source, ChooseOptions::default(), &progress).unwrap().sent;
+        let sent = choose(campaign, source, ChooseOptions { again: true, ..ChooseOptions::default() }, &progress)
+            .unwrap()
+            .sent;
         let ends = *ends.lock().unwrap();
         (sent, ends)
     };
-    choose(&campaign, &memory, ChooseOptions::default(), &|_| ()).unwrap().commit(&mut campaign, None).unwrap();
+    choose(&campaign, &memory, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+        .unwrap()
+        .commit(&mut campaign, None)
+        .unwrap();
     let mut answers = String::from("decision,reward\n");
     campaign.sent(1).unwrap().iter().for_each(|sent| writeln!(answers, "{},{}", sent.id, sent.features[1]).unwrap());
     common::learn_text(&mut campaign, &folder, Feedback::Rewards, &answers).unwrap();

@@ -49,7 +49,7 @@ const RULES: &str = "segment = \"region\"\n[limits]\nhold_out = 0.1\n\
     [[features.column]]\nname = \"region\"\nkind = \"categorical\"\n";
 
 fn chosen(campaign: &Campaign, table: &Path) -> Vec<Sent> {
-    choose(campaign, &open(table), ChooseOptions::default(), &|_| ()).unwrap().sent
+    choose(campaign, &open(table), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap().sent
 }
 
 #[test]

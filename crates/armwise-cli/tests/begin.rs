@@ -86,7 +86,7 @@ fn an_init_that_loses_a_race_leaves_the_winners_file() {
     folder.code(0, &init);
     assert_eq!(slow.wait().unwrap().code(), Some(5));
     folder.code(0, &["verify", "new.armwise"]);
-    folder.code(0, &["choose", "new.armwise", "customers.csv"]);
+    folder.code(0, &["choose", "new.armwise", "customers.csv", "--again"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_killed_init_is_not_in_the_way_of_its_retry() {
         folder.code(4, &["status", "c.armwise"]);
     }
     folder.code(0, &init);
-    folder.code(0, &["choose", "c.armwise", "customers.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again"]);
     folder.code(0, &["verify", "c.armwise"]);
     let left = folder.names().into_iter().filter(|name| name.contains("part")).count();
     assert_eq!(left, 0, "{:?}", folder.names());
@@ -175,6 +175,6 @@ fn as_many_promotions_as_are_allowed_fit_in_four_gigabytes() {
     (0..1000).for_each(|i| write!(rules, "[[promotion]]\nname = \"p{i}\"\nquota = 2\n").unwrap());
     folder.write("rules.toml", rules);
     with_little_memory(&folder, 0, &["init", "c.armwise", "--from", "customers.csv", "--config", "rules.toml"]);
-    with_little_memory(&folder, 0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    with_little_memory(&folder, 0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     assert_eq!(fs::read_to_string(folder.path("sends.csv")).unwrap().lines().count(), 2001);
 }

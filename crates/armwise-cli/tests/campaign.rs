@@ -99,14 +99,14 @@ fn a_campaign_from_begin_to_end_with_every_exit_code() {
     folder.code(0, &["init", "again.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
 
     // A dry run writes nothing and shows what the real one does.
-    let dry = folder.code(0, &["choose", "c.armwise", "customers.csv", "--dry-run"]);
+    let dry = folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--dry-run"]);
     assert_eq!(folder.json(&["status", "c.armwise"])["entries"], 1);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     let sends = fs::read(folder.0.join("sends.csv")).unwrap();
     assert_eq!(dry.stdout, sends);
-    let one = folder.code(0, &["choose", "again.armwise", "customers.csv", "--threads", "1"]);
+    let one = folder.code(0, &["choose", "again.armwise", "customers.csv", "--again", "--threads", "1"]);
     assert_eq!(plain(&one.stdout), plain(&sends), "one thread, standard output, a campaign from the written rules");
-    folder.code(5, &["choose", "c.armwise", "customers.csv", "--round", "1"]);
+    folder.code(5, &["choose", "c.armwise", "customers.csv", "--again", "--round", "1"]);
     folder.code(0, &["export", "c.armwise", "sends", "--round", "1", "--out", "again.csv"]);
     assert_eq!(fs::read(folder.0.join("again.csv")).unwrap(), sends);
 
@@ -190,13 +190,13 @@ fn a_table_may_come_from_standard_input() {
 fn failpoints_leave_a_good_file_at_every_step() {
     let folder = Folder::new("failpoints");
     folder.begin(300, 10);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     let mut rounds = 1;
     let points = ["begun", "entry-written", "rows-written", "before-commit", "committed", "before-publish"];
     for (place, point) in points.into_iter().enumerate() {
         let before = folder.check();
         let _ = fs::remove_file(folder.0.join("next.csv"));
-        let mut choose = folder.armwise(&["choose", "c.armwise", "customers.csv", "--out", "next.csv"]);
+        let mut choose = folder.armwise(&["choose", "c.armwise", "customers.csv", "--again", "--out", "next.csv"]);
         assert!(!choose.env("ARMWISE_FAILPOINT", point).output().unwrap().status.success(), "{point}");
         let after = folder.check();
         assert!(!folder.0.join("next.csv").exists(), "{point}: the sends have no name before they are published");
@@ -227,7 +227,7 @@ fn failpoints_leave_a_good_file_at_every_step() {
     let mut init = folder.armwise(&["init", "new.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
     assert!(!init.env("ARMWISE_FAILPOINT", "init-before-commit").output().unwrap().status.success());
     // Nothing of it is in the way.
-    folder.code(4, &["choose", "new.armwise", "customers.csv"]);
+    folder.code(4, &["choose", "new.armwise", "customers.csv", "--again"]);
     folder.code(0, &["init", "new.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
 }
 
@@ -237,10 +237,10 @@ fn kill_nine_loses_nothing_acknowledged_and_counts_nothing_twice() {
     let kills: u64 = std::env::var("ARMWISE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(20);
     let folder = Folder::new("kill");
     folder.begin(4000, 400);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     // How long the two take when nobody disturbs them.
     let start = Instant::now();
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     let whole = start.elapsed();
     let (mut rounds, mut answered) = (2_u64, 0_u64);
     let mut killed = 0;
@@ -256,7 +256,7 @@ fn kill_nine_loses_nothing_acknowledged_and_counts_nothing_twice() {
         let arguments = if learning {
             &["learn", "c.armwise", "responses.csv"][..]
         } else {
-            &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"][..]
+            &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"][..]
         };
         let mut command = folder.armwise(arguments);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -303,7 +303,7 @@ fn why_says_who_rests_is_in_the_hold_out_or_is_not_eligible() {
     );
     folder.code(0, &["init", "c.armwise", "--from", "customers.csv", "--config", "rules.toml"]);
     let sends = |round: &str| {
-        folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+        folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
         let sent = folder.code(0, &["export", "c.armwise", "results", "--round", round]).stdout;
         let lines: Vec<Vec<String>> = String::from_utf8(sent)
             .unwrap()
@@ -333,8 +333,8 @@ fn why_says_who_rests_is_in_the_hold_out_or_is_not_eligible() {
 fn revoke_amend_and_migrate() {
     let folder = Folder::new("revoke");
     folder.begin(200, 10);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     folder.code(4, &["revoke", "c.armwise", "--round", "9"]);
     assert_eq!(folder.json(&["revoke", "c.armwise", "--round", "2"])["already"], false);
     assert_eq!(folder.json(&["revoke", "c.armwise", "--round", "2"])["already"], true);
@@ -350,7 +350,7 @@ fn revoke_amend_and_migrate() {
     folder.write("new.toml", &rules.replace("quota = 10 ", "quota = 7 "));
     let amended = folder.json(&["amend", "c.armwise", "--config", "new.toml"]);
     assert_eq!((amended["changed"][0].as_str(), amended["from"].as_u64()), (Some("promotion"), Some(3)));
-    assert_eq!(folder.json(&["choose", "c.armwise", "customers.csv"])["sends"], 14);
+    assert_eq!(folder.json(&["choose", "c.armwise", "customers.csv", "--again"])["sends"], 14);
     folder.write("seed.toml", &rules.replace("seed = 1 ", "seed = 2 "));
     let refused = folder.code(5, &["amend", "c.armwise", "--config", "seed.toml"]).stderr;
     assert!(String::from_utf8_lossy(&refused).contains("seed"));
@@ -372,7 +372,7 @@ fn revoke_amend_and_migrate() {
 fn rejected_rows_are_named_by_their_line() {
     let folder = Folder::new("lines");
     folder.begin(100, 5);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     folder.write(
         "r.csv",
         "decision,note,reward\nr1-1,\"two\nlines\",1\n\nr1-77,,1\r\n\r\n\"r1-78\",\"a\n\nb\",0\nr1-79,,1",
@@ -388,7 +388,7 @@ fn rejected_rows_are_named_by_their_line() {
 fn a_saved_learner_goes_from_campaign_to_campaign() {
     let folder = Folder::new("learner");
     folder.begin(300, 20);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     folder.write("responses.csv", "decision,reward\nr1-1,1\nr1-2,0.5\nr1-23,0.25\n");
     folder.code(0, &["learn", "c.armwise", "responses.csv"]);
     folder.code(0, &["export", "c.armwise", "learner", "--out", "p.json"]);
@@ -402,8 +402,8 @@ fn a_saved_learner_goes_from_campaign_to_campaign() {
     let model = |name: &str| folder.json(&["status", name])["model"].clone();
     assert_eq!(model("b.armwise"), model("c.armwise"));
     // The same model, seed and round: the same sends.
-    let sends = folder.code(0, &["choose", "c.armwise", "customers.csv"]).stdout;
-    assert_eq!(plain(&folder.code(0, &["choose", "b.armwise", "customers.csv"]).stdout), plain(&sends));
+    let sends = folder.code(0, &["choose", "c.armwise", "customers.csv", "--again"]).stdout;
+    assert_eq!(plain(&folder.code(0, &["choose", "b.armwise", "customers.csv", "--again"]).stdout), plain(&sends));
     for name in ["b.armwise", "c.armwise"] {
         folder.write("responses.csv", "decision,reward\nr2-1,1\nr2-2,0.5\n");
         folder.code(0, &["learn", name, "responses.csv"]);
@@ -436,11 +436,11 @@ fn a_second_writer_is_told_who_holds_the_lock() {
     let lock = fs::File::options().read(true).write(true).open(folder.0.join("c.armwise.lock")).unwrap();
     lock.lock().unwrap();
     std::io::Write::write_all(&mut &lock, b"armwise choose, process 1, since today").unwrap();
-    let output = folder.code(75, &["choose", "c.armwise", "customers.csv"]);
+    let output = folder.code(75, &["choose", "c.armwise", "customers.csv", "--again"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("locked by armwise choose, process 1"));
     folder.code(0, &["status", "c.armwise"]);
     drop(lock);
-    folder.code(0, &["choose", "c.armwise", "customers.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again"]);
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_full_disk_and_a_read_only_file_are_storage_errors_and_change_nothing() {
     let mut permissions = fs::metadata(&path).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&path, permissions).unwrap();
-    folder.code(6, &["choose", "c.armwise", "customers.csv"]);
+    folder.code(6, &["choose", "c.armwise", "customers.csv", "--again"]);
     folder.code(0, &["status", "c.armwise"]);
     assert_eq!(folder.check(), before);
 }

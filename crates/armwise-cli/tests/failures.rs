@@ -20,7 +20,7 @@ impl Folder {
         folder.write("customers.csv", format!("customer,age\n{}\n", rows.join("\n")));
         for arguments in [
             &["init", "c.armwise", "--from", "customers.csv", "--promotion", "mail=5"][..],
-            &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"],
+            &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"],
         ] {
             assert!(folder.run(arguments, "").status.success(), "{arguments:?}");
         }
@@ -54,12 +54,13 @@ fn a_failure_is_one_line_with_a_hint_and_an_exit_code() {
     folder.write("responders.csv", "customer\nc1\n");
     folder.write("destroyed.armwise", vec![7; 4096]);
     folder.write("twice.csv", "customer,age\nc1,2\nc2,3\nc1,4\n");
-    let cases: [(i32, &[&str], &str); 9] = [
+    let cases: [(i32, &[&str], &str); 10] = [
         (4, &["status", "nowhere.armwise"], "nowhere.armwise does not exist; `armwise init` makes one"),
         (2, &["choose", "c.armwise", "customers.xls"], "--format parquet, csv, tsv, xlsx or arrow"),
         (2, &["choose", "c.armwise", "-"], "standard input needs --format"),
-        (2, &["choose", "c.armwise", "twice.csv"], "customer \"c1\" appears in rows 1 and 3"),
-        (5, &["choose", "c.armwise", "customers.csv", "--round", "1"], "`armwise export` writes its sends"),
+        (5, &["choose", "c.armwise", "twice.csv"], "`close` and `revoke` do the first three, and --again the last"),
+        (2, &["choose", "c.armwise", "twice.csv", "--again"], "customer \"c1\" appears in rows 1 and 3"),
+        (5, &["choose", "c.armwise", "customers.csv", "--again", "--round", "1"], "`armwise export` writes its sends"),
         (2, &["learn", "c.armwise", "responders.csv"], "--only-responders"),
         (4, &["why", "c.armwise", "nobody"], "\"nobody\" was not chosen in any round"),
         (4, &["why", "c.armwise", "nobody"], "--table"),

@@ -25,7 +25,7 @@ fn messages_that_cannot_be_written_are_no_failure() {
     };
     run(0, &["init", "rules/r.armwise", "--from", "customers.csv"]);
     run(0, &["init", "c.armwise", "--from", "customers.csv", "--promotion", "mail=5"]);
-    run(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    run(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     run(3, &["learn", "c.armwise", "responses.csv"]);
     run(0, &["close", "c.armwise", "--round", "1"]);
     run(0, &["close", "c.armwise", "--round", "1"]);

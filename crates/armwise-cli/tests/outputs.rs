@@ -21,7 +21,7 @@ use common::{Folder, shim, wants};
 fn an_output_never_takes_the_place_of_a_campaign_or_an_input() {
     let folder = Folder::with_campaign("instead");
     folder.code(0, &["init", "other.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     folder.write("answers.csv", "decision,reward\nnobody,1\n");
     fs::create_dir(folder.path("folder.csv")).unwrap();
     symlink("c.armwise", folder.path("link.csv")).unwrap();
@@ -29,10 +29,10 @@ fn an_output_never_takes_the_place_of_a_campaign_or_an_input() {
     fs::hard_link(folder.path("customers.csv"), folder.path("second-name.csv")).unwrap();
     let before = folder.json(&["status", "c.armwise"]);
     let (customers, names) = (folder.read("customers.csv"), folder.names());
-    let choose = ["choose", "c.armwise", "customers.csv", "--out"];
+    let choose = ["choose", "c.armwise", "customers.csv", "--again", "--out"];
     let cases: [(&[&str], &[&str]); 6] = [
         (&choose, &["customers.csv", "./customers.csv", "table.csv", "second-name.csv", "link.csv", "folder.csv"]),
-        (&["choose", "c.armwise", "customers.csv", "--dry-run", "--out"], &["customers.csv", "link.csv"]),
+        (&["choose", "c.armwise", "customers.csv", "--again", "--dry-run", "--out"], &["customers.csv", "link.csv"]),
         (&["report", "c.armwise", "--html"], &["c.armwise", "c.armwise.lock", "c.armwise-wal", "other.armwise", "."]),
         (&["export", "c.armwise", "learner", "--out"], &["c.armwise", "link.csv", "c.armwise-shm", "other.armwise"]),
         (&["export", "c.armwise", "results", "--out"], &["link.csv", "folder.csv"]),
@@ -60,10 +60,10 @@ fn a_choice_whose_sends_cannot_be_written_leaves_no_round() {
     let folder = Folder::with_campaign("no-round");
     fs::create_dir(folder.path("folder.csv")).unwrap();
     for (code, out) in [(2, "folder.csv"), (4, "nowhere/sends.csv"), (2, "sends.xls"), (2, "sends.arrow")] {
-        folder.code(code, &["choose", "c.armwise", "customers.csv", "--out", out]);
+        folder.code(code, &["choose", "c.armwise", "customers.csv", "--again", "--out", out]);
         assert_eq!(folder.entries(), 1, "{out}");
     }
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     assert_eq!(folder.decisions("sends.csv").len(), 5);
     assert_eq!(folder.entries(), 2, "the first round that was chosen");
 }
@@ -71,7 +71,7 @@ fn a_choice_whose_sends_cannot_be_written_leaves_no_round() {
 #[test]
 fn rows_put_aside_take_the_place_of_nothing_and_are_opened_before_anything_is_learned() {
     let folder = Folder::with_campaign("rejects");
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     let decision = &folder.decisions("sends.csv")[0];
     folder.write("first.csv", format!("decision,reward\n{decision},1\nfirst,1\n"));
     folder.write("old.csv", "who was put aside last week\n");
@@ -101,7 +101,7 @@ fn what_a_dead_process_left_is_removed_and_what_a_living_one_writes_is_not() {
     let folder = Folder::with_campaign("abandoned");
     let parts = || folder.names().into_iter().filter(|name| name.contains("part")).collect::<Vec<_>>();
     for _ in 0..2 {
-        let mut choose = folder.armwise(&["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+        let mut choose = folder.armwise(&["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
         assert!(!choose.env("ARMWISE_FAILPOINT", "before-publish").status().unwrap().success());
         assert_eq!(parts().len(), 1, "the sends of the process that died; those of the one before are gone");
     }
@@ -111,18 +111,18 @@ fn what_a_dead_process_left_is_removed_and_what_a_living_one_writes_is_not() {
     folder.code(0, &["report", "c.armwise", "--html", "report.html"]);
     assert_eq!(parts(), [".armwise-4000000000-0.part", "mine.part"]);
     drop(living);
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     assert_eq!(parts(), ["mine.part"]);
 }
 
 #[test]
 fn every_rename_is_followed_by_a_sync_of_its_folder() {
     let folder = Folder::with_campaign("sync");
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     folder.write("answers.csv", "decision,reward\nnobody,1\n");
     let commands: [(i32, &[&str]); 5] = [
         (0, &["init", "d.armwise", "--from", "customers.csv", "--config", "campaign.toml"]),
-        (0, &["choose", "c.armwise", "customers.csv", "--out", "next.csv"]),
+        (0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "next.csv"]),
         (3, &["learn", "c.armwise", "answers.csv"]),
         (0, &["report", "c.armwise", "--html", "report.html"]),
         (0, &["export", "c.armwise", "learner", "--out", "learner.json"]),
@@ -147,8 +147,8 @@ fn every_rename_is_followed_by_a_sync_of_its_folder() {
 #[test]
 fn a_name_with_gz_is_compressed_and_reads_back() {
     let folder = Folder::with_campaign("gz");
-    let said = folder.armwise(&["choose", "c.armwise", "customers.csv", "--dry-run"]).output().unwrap();
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv.gz"]);
+    let said = folder.armwise(&["choose", "c.armwise", "customers.csv", "--again", "--dry-run"]).output().unwrap();
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv.gz"]);
     let packed = fs::read(folder.path("sends.csv.gz")).unwrap();
     assert_eq!(packed[..2], [0x1f, 0x8b]);
     let unpacked = Command::new("gzip").args(["-dc", "sends.csv.gz"]).current_dir(&folder.0).output().unwrap();
@@ -168,7 +168,7 @@ fn names_do_not_steer_the_terminal() {
     folder.code(0, &["init", "d.armwise", "--from", "customers.csv", "--config", "c.toml"]);
     let customer = format!("A{evil}");
     let commands: [&[&str]; 7] = [
-        &["choose", "d.armwise", "customers.csv", "--out", "sends.csv"],
+        &["choose", "d.armwise", "customers.csv", "--again", "--out", "sends.csv"],
         &["status", "d.armwise"],
         &["why", "d.armwise", &customer, "--table", "customers.csv"],
         &["why", "d.armwise", evil],
@@ -193,7 +193,7 @@ fn formulas_are_disarmed_where_a_spreadsheet_is_to_open_the_sends() {
     let folder = Folder::new("formula");
     folder.write("customers.csv", "customer,age\n=cmd()|x,1\n-5,2\n+49 30 1,3\n@me,5\nplain,8\n");
     folder.code(0, &["init", "c.armwise", "--from", "customers.csv", "--promotion", "mail=5"]);
-    let said = folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    let said = folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     assert!(said.contains("4 sends have a name that a spreadsheet takes for a formula; --for-spreadsheets"), "{said}");
     let sends = folder.read("sends.csv");
     for name in ["=cmd()|x", "-5", "+49 30 1", "@me", "plain"] {

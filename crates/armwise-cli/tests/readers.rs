@@ -53,7 +53,7 @@ fn beside(folder: &Folder) -> Vec<String> {
 #[test]
 fn a_reader_with_another_account_leaves_nothing_behind() {
     let folder = Folder::with_campaign("other-account");
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     if !is_root(&folder) {
         return;
     }
@@ -69,7 +69,7 @@ fn a_reader_with_another_account_leaves_nothing_behind() {
         assert!(beside(&folder).is_empty(), "{arguments:?}: {:?}", beside(&folder));
     }
     // A writer dies and leaves its own files: they are read, and stay the owner's.
-    let choose = ["choose", "c.armwise", "customers.csv", "--out", "next.csv"];
+    let choose = ["choose", "c.armwise", "customers.csv", "--again", "--out", "next.csv"];
     assert!(!folder.armwise(&choose).env("ARMWISE_FAILPOINT", "committed").status().unwrap().success());
     assert_eq!(beside(&folder), ["c.armwise-shm", "c.armwise-wal"]);
     let status = as_nobody(&folder, &["status", "c.armwise", "--json"]).output().unwrap();
@@ -85,7 +85,7 @@ fn a_reader_with_another_account_leaves_nothing_behind() {
 #[test]
 fn a_folder_that_cannot_be_written_can_be_read() {
     let folder = Folder::with_campaign("read-only");
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     as_nobody(&folder, &[]);
     let expected = folder.json(&["status", "c.armwise"]);
     mode(&folder, "", 0o555);
@@ -93,7 +93,7 @@ fn a_folder_that_cannot_be_written_can_be_read() {
         &["status", "c.armwise", "--json"],
         &["verify", "c.armwise"],
         &["export", "c.armwise", "sends", "--round", "1"],
-        &["choose", "c.armwise", "customers.csv", "--dry-run"],
+        &["choose", "c.armwise", "customers.csv", "--again", "--dry-run"],
     ];
     for arguments in looks {
         let output = as_nobody(&folder, arguments).output().unwrap();
@@ -103,7 +103,7 @@ fn a_folder_that_cannot_be_written_can_be_read() {
         }
     }
     // Who may not write is told so.
-    let said = wants(6, &mut as_nobody(&folder, &["choose", "c.armwise", "customers.csv"]));
+    let said = wants(6, &mut as_nobody(&folder, &["choose", "c.armwise", "customers.csv", "--again"]));
     assert!(said.contains("c.armwise"), "{said}");
     mode(&folder, "", 0o755);
 }

@@ -18,7 +18,7 @@ fn a_killed_command_that_is_sent_again_with_its_key_is_carried_out_once() {
     for (place, point) in POINTS.into_iter().enumerate() {
         let round = place + 1;
         let key = format!("week-{round}");
-        let choose = ["choose", "c.armwise", "customers.csv", "--out", "sends.csv", "--key", &key];
+        let choose = ["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv", "--key", &key];
         let _ = fs::remove_file(folder.path("sends.csv"));
         assert!(!folder.armwise(&choose).env("ARMWISE_FAILPOINT", point).output().unwrap().status.success(), "{point}");
         folder.code(0, &choose);
@@ -48,28 +48,28 @@ fn a_killed_command_that_is_sent_again_with_its_key_is_carried_out_once() {
 #[test]
 fn keys_and_lists_have_their_exit_codes() {
     let folder = Folder::with_campaign("codes");
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv", "--key", "one"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv", "--key", "one"]);
     folder.write("list.csv", "customer\nC001\n");
     for (code, arguments) in [
-        (5, &["choose", "c.armwise", "customers.csv", "--key", "one", "--seed", "2"][..]),
+        (5, &["choose", "c.armwise", "customers.csv", "--again", "--key", "one", "--seed", "2"][..]),
         (5, &["learn", "c.armwise", "list.csv", "--only-responders", "--key", "one"]),
         (5, &["close", "c.armwise", "--round", "1", "--key", "one"]),
         (2, &["close", "c.armwise", "--round", "1", "--key", ""]),
         (2, &["close", "c.armwise", "--round", "1", "--key", "two words"]),
         (2, &["learn", "c.armwise", "list.csv", "--only-responders=nan"]),
         (2, &["learn", "c.armwise", "list.csv", "--only-responders=inf"]),
-        (2, &["choose", "c.armwise", "customers.csv", "--round", "2147483647"]),
-        (2, &["choose", "c.armwise", "customers.csv", "--round", "0"]),
+        (2, &["choose", "c.armwise", "customers.csv", "--again", "--round", "2147483647"]),
+        (2, &["choose", "c.armwise", "customers.csv", "--again", "--round", "0"]),
     ] {
         folder.code(code, arguments);
         assert_eq!(folder.entries(), 2, "{arguments:?}");
     }
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends2.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends2.csv"]);
     let said = folder.code(2, &["learn", "c.armwise", "list.csv", "--only-responders"]);
     assert!(said.contains("it can be 1, 2; say it with --round"), "{said}");
     // The sends of one campaign are no answers of another.
     folder.code(0, &["init", "d.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
-    folder.code(0, &["choose", "d.armwise", "customers.csv", "--out", "other.csv"]);
+    folder.code(0, &["choose", "d.armwise", "customers.csv", "--again", "--out", "other.csv"]);
     folder.code(3, &["learn", "c.armwise", "other.csv", "--only-responders", "--rejects", "foreign.csv"]);
     assert!(folder.read("foreign.csv").contains("is one of another campaign"));
     folder.code(0, &["learn", "c.armwise", "sends.csv", "--only-responders=-0"]);
@@ -82,7 +82,7 @@ fn keys_and_lists_have_their_exit_codes() {
 #[test]
 fn a_backup_is_a_campaign_and_a_second_name_is_not_written_to() {
     let folder = Folder::with_campaign("backup");
-    folder.code(0, &["choose", "c.armwise", "customers.csv", "--out", "sends.csv"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv", "--again", "--out", "sends.csv"]);
     assert_eq!(folder.json(&["backup", "c.armwise", "copy.armwise"])["head"]["seq"], 2);
     folder.code(0, &["verify", "copy.armwise"]);
     assert_eq!(folder.json(&["status", "copy.armwise"]), folder.json(&["status", "c.armwise"]));
@@ -91,7 +91,7 @@ fn a_backup_is_a_campaign_and_a_second_name_is_not_written_to() {
     folder.code(4, &["backup", "none.armwise", "new.armwise"]);
     folder.code(4, &["backup", "c.armwise", "no/such/folder.armwise"]);
     fs::hard_link(folder.path("c.armwise"), folder.path("second.armwise")).unwrap();
-    let said = folder.code(6, &["choose", "second.armwise", "customers.csv"]);
+    let said = folder.code(6, &["choose", "second.armwise", "customers.csv", "--again"]);
     assert!(said.contains("2 names (hard links)"), "{said}");
     folder.code(0, &["status", "second.armwise"]);
 }

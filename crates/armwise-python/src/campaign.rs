@@ -12,7 +12,7 @@ use armwise::tasks::with_rayon;
 use armwise_campaign::{
     Campaign as Core, Error, Memory, Source, complete,
     config::{Config, explain as explain_key, overview, template},
-    core::{self, Feedback, Key, LearnOptions, Refusal, SavedLearner, results, sends, status, why},
+    core::{self, Feedback, Key, LearnOptions, Refusal, SavedLearner, hold_out, results, sends, status, why},
     init_from,
     output::{Existing, Pending, Protected},
     report::{html, report},
@@ -263,18 +263,20 @@ impl Campaign {
         seed: Option<u64>,
         dry_run: bool,
         key: Option<&str>,
-    ) -> PyResult<WithSheet<'py>> {
+        again: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Sheet, Sheet)> {
         let (table, key) = (Given::new(table, reading)?, named(py, key)?);
         let chosen = detach(py, || {
             let mut campaign = if dry_run { Core::read(&self.path)? } else { Core::write(&self.path, "choose")? };
             let table = table.rows(&campaign.config().tables);
-            let choice = choose(&campaign, &*table, ChooseOptions { round, seed, key }, &|_| ())?;
-            let sheet = sends(campaign.tag(), &choice.sent);
+            let options = ChooseOptions { round, seed, key, again: again || dry_run };
+            let choice = choose(&campaign, &*table, options, &|_| ())?;
+            let sheets = (sends(campaign.tag(), &choice.sent), hold_out(campaign.tag(), &choice.sent));
             let summary = if dry_run { choice.summary } else { choice.commit(&mut campaign, None)? };
-            Ok((summary, sheet))
+            Ok((summary, sheets))
         });
-        let (summary, sheet) = chosen.map_err(|error| raise(py, &error))?;
-        Ok((plain(py, &summary)?, Sheet::new(sheet)?))
+        let (summary, (sent, held)) = chosen.map_err(|error| raise(py, &error))?;
+        Ok((plain(py, &summary)?, Sheet::new(sent)?, Sheet::new(held)?))
     }
 
     /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders; `columns` are the customer's
@@ -389,6 +391,10 @@ impl Campaign {
 
     fn sends(&self, py: Python<'_>, round: u64) -> PyResult<Sheet> {
         self.sheet(py, |campaign| Ok(sends(campaign.tag(), &campaign.sent(round)?)))
+    }
+
+    fn hold_out(&self, py: Python<'_>, round: u64) -> PyResult<Sheet> {
+        self.sheet(py, |campaign| Ok(hold_out(campaign.tag(), &campaign.sent(round)?)))
     }
 
     fn results(&self, py: Python<'_>, round: Option<u64>) -> PyResult<Sheet> {

@@ -55,7 +55,7 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
             return Err(Refusal::Frozen(frozen).into());
         }
     }
-    let blocks = named(campaign.promotions(), &config);
+    let blocks = named(&campaign.blocks, &config);
     room(campaign.recipe().dim(), blocks.len())?;
     Learner::new(config.algorithm, campaign.recipe().dim(), config.promotion.len())?;
     let done = amended(now, &config, campaign.next_round(), campaign.model_hash());

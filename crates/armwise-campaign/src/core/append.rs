@@ -4,16 +4,16 @@
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Command, Entry, Head, Heard, Journal, Kept, Key, OfRound, Original, Outcome, PutAside, Record,
-    Refusal, RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
+    Campaign, Changes, Command, Counts, Entry, Head, Heard, Journal, Kept, Key, OfRound, Original, Outcome, PutAside,
+    Record, Refusal, RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
     back::reads_back,
     blocks,
     campaign::Prefix,
     clock,
     decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
-    fold::{Counts, Last, Played},
+    fold::{Last, Played},
     model,
-    state::State,
+    state::{State, StateFormat},
     sums::{encode, model_hash},
 };
 use crate::Error;
@@ -67,7 +67,7 @@ impl Campaign {
         }
         let draft = Draft { at, ..Draft::new(Command::Init(Box::new(setup.clone()))) };
         let blocks = blocks::named(&[], &setup.config);
-        let first_blocks = blocks.len();
+        let first_blocks = setup.config.promotion.len();
         let model = model_hash(&model::start(&setup, first_blocks)?);
         let entry = seal(&Head::none(), &draft, &Changes::default(), digest_outcomes(&[]), model)?;
         let rows = [Rows { seq: 1, decisions: &[], outcomes: &[], originals: &[] }];
@@ -196,7 +196,7 @@ impl Campaign {
             Command::Choose(ref chosen) => {
                 let hold_out = draft.decisions.iter().filter(|sent| sent.hold_out).count() as u64;
                 let sends = draft.decisions.len() as u64 - hold_out;
-                let counts = Counts { sends, pending: sends, hold_out, ..Counts::default() };
+                let counts = Counts::chosen(sends, hold_out);
                 let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
                 return Ok((Changes { rounds: vec![round], sums: Vec::new() }, BTreeMap::new()));
             }
@@ -209,6 +209,8 @@ impl Campaign {
                     closed: false,
                     revoked: false,
                     default: 0.0,
+                    hold_out_alike: false,
+                    hold_out_default: None,
                     aside: BTreeMap::new(),
                 };
                 let heard = hear(Sha::of(""), seq, kind, digest_outcomes(draft.outcomes));
@@ -298,8 +300,8 @@ fn checkpoint(
 ) -> Result<Record, Error> {
     let mut state = state.clone();
     state.apply(entry).map_err(|problem| Error::Damaged { path: path.to_owned(), problem, cause: None })?;
-    let (state, merged) = (state.encode(), encode(model));
-    let vouched = Vouched { state: Sha::of(&state), through, model: Sha::of(&merged) };
+    let (state, merged) = (state.encode(StateFormat::NOW), encode(model));
+    let vouched = Vouched { state: Sha::of(&state), through, model: Sha::of(&merged), format: StateFormat::NOW };
     let draft = Draft { at: Some(entry.at.clone()), ..Draft::new(Command::Checkpoint(vouched)) };
     let sealed = seal(&entry.head(), &draft, &Changes::default(), digest_outcomes(&[]), entry.model)?;
     let kept = Kept { seq: sealed.seq, state, model: merged };

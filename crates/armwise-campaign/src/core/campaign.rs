@@ -5,13 +5,18 @@
 //! wrote them. Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
-    Command, Entry, Flaw, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Rules, Sent, Setup, Sha, Tag, blocks,
+    Command, Counts, Entry, Flaw, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Rules, Sent, Setup, Sha, Tag,
+    blocks,
     decision::{DecisionDigest, digest_outcomes, hear_all},
     fold::{Last, Played, segment_of},
     state::State,
     sums,
 };
-use crate::{Error, config::Config, recipe::Recipe};
+use crate::{
+    Error,
+    config::{Config, Silence},
+    recipe::Recipe,
+};
 use armwise::Model;
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
@@ -23,7 +28,7 @@ pub struct Campaign {
     pub(super) setup: Setup,
     /// The entry with the rules now in force.
     pub(super) rules_now: u64,
-    /// Every promotion that there ever was, in the order of the model's blocks.
+    /// The names of the model's blocks: every promotion that there ever was, and what happens without a send.
     pub(super) blocks: Vec<String>,
     /// How many promotions the first rules had.
     pub(super) first_blocks: usize,
@@ -81,7 +86,7 @@ impl Campaign {
         let Ok(Command::Init(setup)) = first.command() else { return Err(begins()) };
         let now = state.rules.last().map_or(1, |rules| rules.seq);
         let blocks = blocks::named(&[], &setup.config);
-        let (first_blocks, setup) = (blocks.len(), *setup);
+        let (first_blocks, setup) = (setup.config.promotion.len(), *setup);
         let mut campaign = Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint, prefix };
         if now > 1 {
             campaign.setup.recipe = campaign.recipe_of_entry(u64::MAX)?.into_owned();
@@ -330,7 +335,7 @@ impl Campaign {
 
     /// A round with all that was known of it after entry `until`, and with the features that the recipe of that time
     /// makes of its decisions.
-    pub(super) fn played(&self, round: u64, until: u64) -> Result<Played, Error> {
+    pub(crate) fn played(&self, round: u64, until: u64) -> Result<Played, Error> {
         let recipe = if self.recipe_seq(until) > self.recipe_seq(self.info(round)?.seq) {
             Some(self.recipe_of_entry(until)?)
         } else {
@@ -351,16 +356,25 @@ impl Campaign {
             let features = self.re_expressed(round, recipe)?;
             decisions.iter_mut().zip(features).for_each(|(sent, features)| sent.features = features.into());
         }
+        // No negative zero, since a journal may lose its sign.
+        let config = self.config_of(round)?;
+        let default = config.reward.default + 0.0;
         Ok(Played {
             round,
             decisions,
             last: Last::of(&heard),
             closed: by(info.closed_by),
             revoked: by(info.revoked_by),
-            // No negative zero, since a journal may lose its sign.
-            default: self.config_of(round)?.reward.default + 0.0,
+            default,
+            hold_out_alike: info.hold_out_alike,
+            hold_out_default: (config.uplift.silence == Silence::Default).then_some(default),
             aside: self.aside(round, until),
         })
+    }
+
+    /// What became of a round's decisions, in numbers, the hold-out's included.
+    pub(super) fn counts(&self, info: &RoundInfo) -> Result<Counts, Error> {
+        if info.counts.hold_out.counted { Ok(info.counts) } else { Ok(self.played(info.round, u64::MAX)?.counts()) }
     }
 
     /// The decisions of a round that are still pending because the rows about them were put aside, and why, as it was
@@ -444,7 +458,7 @@ fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<(Entry, 
     if Sha::of(&kept.state) != vouched.state || Sha::of(&kept.model) != vouched.model {
         return Ok(None);
     }
-    let read = State::decode(&kept.state).zip(sums::decode(&kept.model));
+    let read = State::decode(&kept.state, vouched.format).zip(sums::decode(&kept.model));
     let Some((state, model)) = read else { return Ok(None) };
     Ok(Some((entry, state, Prefix { through: vouched.through, model }, entries.collect())))
 }

@@ -1,6 +1,6 @@
 //! The end of a round's response window.
 
-use super::{Campaign, Command, DecisionId, Draft, Flaw, Key, OfRound, Refusal, Sha};
+use super::{Campaign, Command, Counts, DecisionId, Draft, Flaw, HoldOutStatus, Key, OfRound, Refusal, Sha};
 use crate::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,6 +16,10 @@ pub struct Closed {
     pub silent: u64,
     /// What silence is worth.
     pub default: f64,
+    /// Where its hold-out stands: silent, if the rules take its silence for the default reward, otherwise pending.
+    pub hold_out: HoldOutStatus,
+    /// The least share of the hold-out that must have an outcome, or there is no uplift.
+    pub answered_share: f64,
     /// The decisions that stay pending, because the rows about them were put aside, by what was wrong with them. They
     /// are not silent, and good rows about them are still learned.
     pub aside: BTreeMap<Flaw, Vec<String>>,
@@ -23,8 +27,9 @@ pub struct Closed {
     pub model: Sha,
 }
 
-/// Ends the response window of a round: decisions without an answer count as the default reward from now on, unless an
-/// answer came that was put aside for a bad value. The same
+/// Ends the response window of a round: sends without an answer count as the default reward from now on, unless an
+/// answer came that was put aside for a bad value; and so does the hold-out if the rules take its silence for one.
+/// Otherwise its outcomes can come later too. The same
 /// request with the same `key` gives the same answer, whatever happened since. Closing a closed round leaves no entry,
 /// so its key stays free.
 ///
@@ -35,9 +40,8 @@ pub fn close(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<C
     let (info, against) = (campaign.round(round)?, campaign.head());
     if let Some((entry, _)) = campaign.earlier(key, |command| *command == Command::Close(OfRound { round }))? {
         let played = campaign.played(round, entry.seq)?;
-        let (silent, default) = (played.counts().silent, played.default);
         let aside = aside(campaign, round, entry.seq)?;
-        return Ok(Closed { round, already: false, silent, default, aside, model: entry.model });
+        return closed(campaign, (round, false), played.counts(), aside, entry.model);
     }
     if info.revoked() {
         return Err(Refusal::Revoked(round).into());
@@ -47,10 +51,28 @@ pub fn close(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<C
         let draft = Draft { key, ..Draft::new(Command::Close(OfRound { round })) };
         campaign.append(&against, &draft, || Ok(()))?;
     }
-    let default = campaign.config_of(round)?.reward.default + 0.0;
-    let silent = campaign.round(round)?.counts.silent;
-    let aside = aside(campaign, round, u64::MAX)?;
-    Ok(Closed { round, already, silent, default, aside, model: campaign.model_hash() })
+    let (counts, aside) = (campaign.counts(campaign.round(round)?)?, aside(campaign, round, u64::MAX)?);
+    closed(campaign, (round, already), counts, aside, campaign.model_hash())
+}
+
+fn closed(
+    campaign: &Campaign,
+    (round, already): (u64, bool),
+    counts: Counts,
+    aside: BTreeMap<Flaw, Vec<String>>,
+    model: Sha,
+) -> Result<Closed, Error> {
+    let config = campaign.config_of(round)?;
+    Ok(Closed {
+        round,
+        already,
+        silent: counts.silent,
+        default: config.reward.default + 0.0,
+        hold_out: counts.hold_out.into(),
+        answered_share: config.uplift.answered_share,
+        aside,
+        model,
+    })
 }
 
 /// The names of the decisions that stay pending.

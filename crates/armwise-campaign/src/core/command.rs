@@ -3,7 +3,7 @@
 //! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
 //! a default, or older journals cannot be read.
 
-use super::{Originals, PutAside, Sha, Tag};
+use super::{Originals, PutAside, Sha, StateFormat, Tag};
 use crate::{config::Config, recipe::Recipe, round::ChosenSummary};
 use armwise::Model;
 use serde::{Deserialize, Serialize};
@@ -91,6 +91,11 @@ fn is_one(value: &u64) -> bool {
     *value == 1
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 impl Setup {
     /// A campaign with a new tag and these rules and features that knows nothing yet, one round to a segment.
     #[must_use]
@@ -127,6 +132,9 @@ pub struct Chosen {
     pub hold_out_customers: u64,
     /// How many of them rested.
     pub resting: u64,
+    /// Whether the hold-out rests and is learned from as the sends are; earlier programs did neither.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hold_out_alike: bool,
     /// Which columns of its decisions are kept; none if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originals: Option<Originals>,
@@ -193,7 +201,8 @@ pub struct OfRound {
 pub struct Rules {
     /// All of them, also those that stay as they were.
     pub config: Config,
-    /// Every promotion that the campaign ever had, in the order of the model's blocks; empty for those of the beginning.
+    /// The names of the model's blocks: every promotion that the campaign ever had, and nothing for what happens without
+    /// a send; empty for those of the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
     /// A new recipe, under which everything that was learned is expressed anew; none if it stays as it was.
@@ -210,6 +219,9 @@ pub struct Vouched {
     pub through: u64,
     /// SHA-256 of that model.
     pub model: Sha,
+    /// How the state is written.
+    #[serde(default, skip_serializing_if = "StateFormat::is_first")]
+    pub format: StateFormat,
 }
 
 /// A command with its payload. Decisions and outcomes are not in the payload but stored as rows.

@@ -1,7 +1,8 @@
 //! What has become of a decision.
 //!
-//! Silence has no row. A decision without an outcome is pending while its round is open. Once the round is closed, the
-//! decision is silent and has the default reward of its round. The decisions of a revoked round were never sent, even
+//! Silence has no row. A decision without an outcome is pending while its round is open. Once the round is closed, a
+//! send is silent and has the default reward of its round. A decision of the hold-out stays pending, since nobody was
+//! asked who could have been silent; only rules that take its silence for the default reward make it silent too. The decisions of a revoked round were never sent, even
 //! if there are outcomes for them.
 
 use serde::Serialize;

@@ -6,7 +6,10 @@
 //! as it was at first.
 
 use super::{Campaign, DecisionId, Feedback, Kind, Rejection, RoundInfo, Tag, learn::Response};
-use crate::{Error, config::RewardRule};
+use crate::{
+    Error,
+    config::{RewardRule, Silence},
+};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, HashMap},
@@ -16,11 +19,18 @@ use std::{
 /// What happened to a decision so far, in order.
 pub(super) type History = Vec<(Kind, Option<f64>)>;
 
+/// What a decision is about.
+struct About {
+    customer: Rc<str>,
+    promotion: String,
+    hold_out: bool,
+}
+
 /// Whom and what the decisions of a round are about, checked against the journal.
 #[derive(Default)]
 struct Names {
-    /// Customer and promotion, by the decision's number.
-    all: HashMap<u32, (Rc<str>, String)>,
+    /// By the decision's number.
+    all: HashMap<u32, About>,
     by_customer: HashMap<Rc<str>, Vec<u32>>,
 }
 
@@ -35,8 +45,8 @@ pub(super) struct Finder<'a> {
     names: RefCell<BTreeMap<u64, Rc<Names>>>,
     /// The outcomes of the rounds asked about so far.
     histories: RefCell<BTreeMap<u64, HashMap<DecisionId, History>>>,
-    /// The allowed rewards in the rounds asked about so far.
-    rules: RefCell<BTreeMap<u64, RewardRule>>,
+    /// The rules of the rounds asked about so far.
+    rules: RefCell<BTreeMap<u64, (RewardRule, Silence)>>,
 }
 
 impl<'a> Finder<'a> {
@@ -70,6 +80,19 @@ impl<'a> Finder<'a> {
         self.info(round).and_then(|info| info.closed_by).is_some_and(|seq| seq <= self.until)
     }
 
+    /// Whether a decision is one of the hold-out.
+    pub(super) fn in_hold_out(&self, id: DecisionId) -> Result<bool, Error> {
+        Ok(self.names(id.round)?.all.get(&id.number).is_some_and(|about| about.hold_out))
+    }
+
+    /// Whether the end of the round's window gave a decision the default reward. To the hold-out it gives none unless
+    /// the rules say so, so its outcomes may come later.
+    pub(super) fn silenced(&self, id: DecisionId) -> Result<bool, Error> {
+        let closed = self.closed(id.round);
+        let unknown = closed && self.in_hold_out(id)? && self.rules(id.round)?.1 == Silence::Unknown;
+        Ok(closed && !unknown)
+    }
+
     fn revoked(&self, round: u64) -> bool {
         self.info(round).and_then(|info| info.revoked_by).is_some_and(|seq| seq <= self.until)
     }
@@ -77,12 +100,18 @@ impl<'a> Finder<'a> {
     /// What rewards may be, by the rules of the decision's round; without a decision, by the latest rules.
     pub(super) fn reward_rule(&self, found: Option<DecisionId>) -> Result<RewardRule, Error> {
         let Some(id) = found else { return Ok(self.campaign.config_after(self.until)?.reward) };
-        if let Some(rule) = self.rules.borrow().get(&id.round) {
-            return Ok(*rule);
+        Ok(self.rules(id.round)?.0)
+    }
+
+    /// The rules of a round, as far as they judge its outcomes.
+    fn rules(&self, round: u64) -> Result<(RewardRule, Silence), Error> {
+        if let Some(rules) = self.rules.borrow().get(&round) {
+            return Ok(*rules);
         }
-        let rule = self.campaign.config_of(id.round)?.reward;
-        self.rules.borrow_mut().insert(id.round, rule);
-        Ok(rule)
+        let config = self.campaign.config_of(round)?;
+        let rules = (config.reward, config.uplift.silence);
+        self.rules.borrow_mut().insert(round, rules);
+        Ok(rules)
     }
 
     fn names(&self, round: u64) -> Result<Rc<Names>, Error> {
@@ -93,7 +122,8 @@ impl<'a> Finder<'a> {
         self.campaign.each_sent(round, &mut |sent| {
             let customer: Rc<str> = sent.customer.into();
             names.by_customer.entry(Rc::clone(&customer)).or_default().push(sent.id.number);
-            names.all.insert(sent.id.number, (customer, sent.promotion));
+            let about = About { customer, promotion: sent.promotion, hold_out: sent.hold_out };
+            names.all.insert(sent.id.number, about);
         })?;
         let names = Rc::new(names);
         self.names.borrow_mut().insert(round, Rc::clone(&names));
@@ -133,7 +163,7 @@ impl<'a> Finder<'a> {
             return unknown;
         }
         let names = self.names(id.round)?;
-        let Some((customer, promotion)) = names.all.get(&id.number) else { return unknown };
+        let Some(About { customer, promotion, .. }) = names.all.get(&id.number) else { return unknown };
         if let Some(rejection) = self.unknown_promotion(response) {
             return Ok(Err(rejection));
         }
@@ -163,7 +193,7 @@ impl<'a> Finder<'a> {
         if let Some(round) = round.filter(|&round| self.info(round).is_some()) {
             let names = self.names(round)?;
             let numbers = names.by_customer.get(customer).into_iter().flatten();
-            let fitting = numbers.filter(|number| names.all.get(number).is_some_and(|(_, own)| fits(own)));
+            let fitting = numbers.filter(|number| names.all.get(number).is_some_and(|about| fits(&about.promotion)));
             found.extend(fitting.map(|&number| DecisionId { round, number }));
         }
         match (&found[..], round) {

@@ -5,9 +5,8 @@
 //! campaign began with first), so the order, splitting and repetition of responses leave no trace, not even in the last
 //! bit. The cost: a segment is summed again for every batch of its responses. Nothing here reads a file.
 
-use super::{DecisionId, Fate, Flaw, Heard, Outcome, Sent};
+use super::{Counts, DecisionId, Fate, Flaw, Heard, Outcome, Sent, blocks::NO_SEND};
 use armwise::{Model, Observation};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// The last outcome of each decision that has one: a reward, or none for an undelivered send.
@@ -48,6 +47,10 @@ pub struct Played {
     pub revoked: bool,
     /// What silence is worth, by the rules that held when it was chosen.
     pub default: f64,
+    /// Whether its hold-out is learned from.
+    pub hold_out_alike: bool,
+    /// What silence of the hold-out is worth, if it is worth anything.
+    pub hold_out_default: Option<f64>,
     /// The numbers of the decisions whose answer came but was put aside: they are not silent.
     pub aside: BTreeMap<u32, Flaw>,
 }
@@ -55,75 +58,38 @@ pub struct Played {
 impl Played {
     /// What became of a decision.
     #[must_use]
-    pub fn fate(&self, decision: DecisionId) -> Fate {
-        match self.last.0.get(&decision) {
+    pub fn fate(&self, sent: &Sent) -> Fate {
+        let silence = if sent.hold_out { self.hold_out_default } else { Some(self.default) };
+        match (self.last.0.get(&sent.id), silence) {
             _ if self.revoked => Fate::Revoked,
-            Some(None) => Fate::Undelivered,
-            Some(Some(reward)) => Fate::Answered(*reward),
-            None if self.closed && !self.aside.contains_key(&decision.number) => Fate::Silent(self.default),
-            None => Fate::Pending,
+            (Some(None), _) => Fate::Undelivered,
+            (Some(Some(reward)), _) => Fate::Answered(*reward),
+            (None, Some(silence)) if self.closed && !self.aside.contains_key(&sent.id.number) => Fate::Silent(silence),
+            (None, _) => Fate::Pending,
         }
     }
 
     /// The decisions that are learned from, with their rewards.
     pub fn learned(&self) -> impl Iterator<Item = (&Sent, f64)> {
-        let sent = self.decisions.iter().filter(|row| !row.hold_out);
-        sent.filter_map(|row| Some((row, self.fate(row.id).reward()?)))
+        let sent = self.decisions.iter().filter(|sent| self.hold_out_alike || !sent.hold_out);
+        sent.filter_map(|sent| Some((sent, self.fate(sent).reward()?)))
     }
 
     /// What became of the decisions, in numbers.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for row in self.decisions.iter().filter(|_| !self.revoked) {
-            if row.hold_out {
-                counts.hold_out += 1;
-                continue;
-            }
-            counts.sends += 1;
-            let fate = self.fate(row.id);
-            counts.rewards += fate.reward().unwrap_or(0.0);
-            match fate {
-                Fate::Pending => {
-                    counts.pending += 1;
-                    counts.aside += u64::from(self.aside.contains_key(&row.id.number));
-                }
-                Fate::Silent(_) => counts.silent += 1,
-                Fate::Answered(_) => counts.answered += 1,
-                Fate::Undelivered => counts.undelivered += 1,
-                Fate::Revoked => {}
-            }
+        for sent in self.decisions.iter().filter(|_| !self.revoked) {
+            counts.add(sent.hold_out, self.fate(sent), self.aside.contains_key(&sent.id.number));
         }
         counts
     }
 }
 
-/// What became of a round's decisions, in numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Counts {
-    /// How many sends there were.
-    pub sends: u64,
-    /// How many answered.
-    pub answered: u64,
-    /// How many were silent when the window ended.
-    pub silent: u64,
-    /// How many may still answer.
-    pub pending: u64,
-    /// How many did not arrive.
-    pub undelivered: u64,
-    /// How many customers of the hold-out would have been chosen.
-    #[serde(alias = "controls")]
-    pub hold_out: u64,
-    /// The sum of the rewards, in the order of the decisions.
-    pub rewards: f64,
-    /// How many of the pending ones answered, but the answer was put aside.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub aside: u64,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
+/// The name of the block that learns a decision's reward: the promotion's, or that of what happens without a send.
+#[must_use]
+pub fn learned_as(sent: &Sent) -> &str {
+    if sent.hold_out { NO_SEND } else { &sent.promotion }
 }
 
 /// The segment of a round, if each segment has `length` consecutive rounds; segments count from 1, and round 0, which is
@@ -134,7 +100,7 @@ pub fn segment_of(round: u64, rounds_per_segment: u64) -> u64 {
 }
 
 /// The sums of a segment: `empty` plus the rewards of its rounds, which must be ascending. `block_of` gives the block
-/// of a promotion.
+/// of a name.
 ///
 /// # Errors
 /// The library's, for features or rewards that a model cannot learn from, and for an unknown promotion.
@@ -144,7 +110,7 @@ pub fn sum(empty: Model, rounds: &[Played], block_of: impl Fn(&str) -> Option<us
         let mut seen = Vec::with_capacity(round.decisions.len());
         for (row, reward) in round.learned() {
             // The model refuses a block that does not exist.
-            let block = block_of(&row.promotion).map_or(u32::MAX, |block| block as u32);
+            let block = block_of(learned_as(row)).map_or(u32::MAX, |block| block as u32);
             seen.push(Observation { t: round.round, block, x: &row.features, reward });
         }
         model.observe_batch(&seen)?;

@@ -58,7 +58,7 @@ pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback, k
     let (id, reward) = (outcome.decision, outcome.reward);
     let history = finder.history(id)?;
     let last = history.last().map(|&(_, reward)| reward);
-    let closed = finder.closed(id.round);
+    let closed = finder.silenced(id)?;
     let said_before = |of: Kind| history.iter().any(|&(kind, old)| kind == of && same(old, reward));
     Ok(match feedback {
         Feedback::Rewards | Feedback::Responders { .. } => match last {

@@ -68,6 +68,8 @@ pub struct Learned {
     pub rows: u64,
     /// How many changed something.
     pub applied: u64,
+    /// How many of these are about the hold-out.
+    pub hold_out: u64,
     /// How many repeated what was already known.
     pub repeated: u64,
     /// How many were put aside.
@@ -166,6 +168,10 @@ pub fn learn_with(
     let aside = grouped(&judged.aside);
     let pending = judged.aside.len() as u64;
     let outcomes: Vec<Outcome> = judged.applied.into_values().collect();
+    let mut hold_out = 0;
+    for outcome in &outcomes {
+        hold_out += u64::from(finder.in_hold_out(outcome.decision)?);
+    }
     let rounds: BTreeSet<u64> = outcomes.iter().map(|outcome| outcome.decision.round).collect();
     let rounds: Vec<u64> = rounds.into_iter().collect();
     let (read, rejected) = (responses.len() as u64, judged.rejected.len() as u64);
@@ -181,7 +187,7 @@ pub fn learn_with(
         }
     };
     let (applied, repeated) = (outcomes.len() as u64, judged.repeated);
-    Ok((Learned { rows: read, applied, repeated, rejected, reasons, pending, rounds, model }, rejects))
+    Ok((Learned { rows: read, applied, hold_out, repeated, rejected, reasons, pending, rounds, model }, rejects))
 }
 
 /// What is to be done with the rows of a table.

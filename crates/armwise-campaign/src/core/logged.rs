@@ -70,8 +70,17 @@ pub fn learn_logged(campaign: &mut Campaign, table: &dyn Source, key: Option<&Ke
         }
     };
     let (applied, repeated) = if known { (0, applied) } else { (applied, 0) };
-    let learned =
-        Learned { rows, applied, repeated, rejected, reasons: read.reasons, pending: 0, rounds: Vec::new(), model };
+    let learned = Learned {
+        rows,
+        applied,
+        hold_out: 0,
+        repeated,
+        rejected,
+        reasons: read.reasons,
+        pending: 0,
+        rounds: Vec::new(),
+        model,
+    };
     Ok((learned, read.rejects))
 }
 
@@ -90,7 +99,7 @@ pub fn logged(campaign: &Campaign) -> Result<Sheet, Error> {
         sheet.push(vec![
             Cell::from(sent.customer.as_str()),
             Cell::from(sent.promotion.as_str()),
-            Cell::from(played.fate(sent.id).reward()),
+            Cell::from(played.fate(sent).reward()),
             Cell::from(originals.get(place).and_then(|original| original.probability)),
         ]);
     }

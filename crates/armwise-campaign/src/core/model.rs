@@ -69,9 +69,9 @@ impl Campaign {
 
     /// The sums of a segment's rounds, whose features are those of the recipe in `setup`.
     pub(super) fn sum(&self, setup: &Setup, rounds: &[fold::Played]) -> Result<Model, Error> {
-        let block = |promotion: &str| self.block(promotion);
-        let largest =
-            rounds.iter().flat_map(fold::Played::learned).filter_map(|(sent, _)| block(&sent.promotion)).max();
+        let block = |name: &str| self.block(name);
+        let learned = rounds.iter().flat_map(fold::Played::learned);
+        let largest = learned.filter_map(|(sent, _)| block(fold::learned_as(sent))).max();
         let empty = widened(empty(setup, self.first_blocks)?, largest.map_or(0, |block| block + 1))?;
         Ok(fold::sum(empty, rounds, block)?)
     }
@@ -188,7 +188,6 @@ impl Campaign {
     /// # Errors
     /// [`Error::Library`] for parameters outside their range.
     pub fn learner(&self, model: &Model) -> Result<Learner, Error> {
-        let model = self.of_rules(model, self.config())?;
-        Ok(Learner::with_model(self.config().algorithm, model)?.with_ties(self.config().ties))
+        self.learner_by(self.config().algorithm, model, (self.config(), self.recipe()))
     }
 }

@@ -70,7 +70,7 @@ pub fn refit(
         (campaign.next_round_after(seq), model)
     } else {
         check(campaign, &config, &recipe)?;
-        let blocks = named(campaign.promotions(), &config);
+        let blocks = named(&campaign.blocks, &config);
         room(recipe.dim(), blocks.len())?;
         Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
         let rules = Rules { config, blocks, recipe: Some(recipe) };

@@ -32,6 +32,8 @@ pub enum Refusal {
         /// The last round.
         last: u64,
     },
+    /// The last round has no outcome at all, so nothing would be learned from it.
+    NothingHeard(u64),
     /// The round was taken back, so it has no response window.
     Revoked(u64),
     /// An amendment may not change this.
@@ -101,6 +103,11 @@ impl fmt::Display for Refusal {
             }
             Self::RoundExists { round, last } => write!(f, "round {round} was chosen already (the last is {last})"),
             Self::RoundBefore { round, last } => write!(f, "round {round} is before the last one (the last is {last})"),
+            Self::NothingHeard(round) => write!(
+                f,
+                "round {round} has no outcome yet, so another round would be chosen by what was known before it; give its \
+                 answers, close it, take it back if it was never sent, or choose again all the same"
+            ),
             Self::Revoked(round) => write!(f, "round {round} was revoked, so it cannot be closed"),
             Self::Frozen(frozen @ (Frozen::Features | Frozen::Gamma)) => write!(
                 f,

@@ -11,9 +11,20 @@ use crate::{
 /// The sends of a round of the campaign with this tag, as `choose` writes them.
 #[must_use]
 pub fn sends(tag: Tag, sent: &[Sent]) -> Sheet {
+    sheet(tag, sent.iter().filter(|sent| !sent.hold_out))
+}
+
+/// The hold-out of a round: whom the same rules would have chosen, for what. They are not contacted; their outcomes are
+/// learned by the ids of their decisions like those of sends.
+#[must_use]
+pub fn hold_out(tag: Tag, sent: &[Sent]) -> Sheet {
+    sheet(tag, sent.iter().filter(|sent| sent.hold_out))
+}
+
+fn sheet<'a>(tag: Tag, sent: impl Iterator<Item = &'a Sent>) -> Sheet {
     let mut sheet =
         Sheet::new(&["customer", "promotion", "decision", "estimated_reward", "width", "draw", "score", "rank"]);
-    for row in sent.iter().filter(|row| !row.hold_out) {
+    for row in sent {
         sheet.push(vec![
             Cell::from(row.customer.as_str()),
             Cell::from(row.promotion.as_str()),
@@ -35,7 +46,7 @@ pub fn sends(tag: Tag, sent: &[Sent]) -> Sheet {
 pub fn fates(campaign: &Campaign, round: u64) -> Result<Vec<(Sent, Fate)>, Error> {
     let mut played = campaign.played(round, u64::MAX)?;
     let decisions = std::mem::take(&mut played.decisions);
-    Ok(decisions.into_iter().map(|sent| (played.fate(sent.id), sent)).map(|(fate, sent)| (sent, fate)).collect())
+    Ok(decisions.into_iter().map(|sent| (played.fate(&sent), sent)).map(|(fate, sent)| (sent, fate)).collect())
 }
 
 /// All decisions with their present rewards.

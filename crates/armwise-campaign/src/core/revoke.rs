@@ -3,7 +3,7 @@
 //! The entry that chose the round stays, and its number is not used again; only its effects end: rewards, rest, the
 //! hold-out's outcomes.
 
-use super::{Campaign, Command, Draft, Key, OfRound, Sha};
+use super::{Campaign, Command, Counts, Draft, Key, OfRound, Sha};
 use crate::Error;
 use serde::Serialize;
 
@@ -18,6 +18,8 @@ pub struct Revoked {
     pub sends: u64,
     /// How many rewards left the model with them.
     pub rewards: u64,
+    /// How many outcomes of the hold-out do not count any more.
+    pub hold_out: u64,
     /// The hash of the model now.
     pub model: Sha,
 }
@@ -32,14 +34,16 @@ pub fn revoke(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<
     let (info, against) = (campaign.round(round)?, campaign.head());
     if let Some((entry, _)) = campaign.earlier(key, |command| *command == Command::Revoke(OfRound { round }))? {
         let counts = campaign.played(round, entry.seq - 1)?.counts();
-        let (sends, rewards) = (counts.sends, counts.answered + counts.silent);
-        return Ok(Revoked { round, already: false, sends, rewards, model: entry.model });
+        return Ok(revoked(round, false, counts, entry.model));
     }
-    let (already, counts) = (info.revoked(), info.counts);
+    let (already, counts) = (info.revoked(), campaign.counts(info)?);
     if !already {
         let draft = Draft { key, ..Draft::new(Command::Revoke(OfRound { round })) };
         campaign.append(&against, &draft, || Ok(()))?;
     }
-    let (sends, rewards) = (counts.sends, counts.answered + counts.silent);
-    Ok(Revoked { round, already, sends, rewards, model: campaign.model_hash() })
+    Ok(revoked(round, already, counts, campaign.model_hash()))
+}
+
+fn revoked(round: u64, already: bool, counts: Counts, model: Sha) -> Revoked {
+    Revoked { round, already, sends: counts.sends, rewards: counts.heard(), hold_out: counts.hold_out.heard(), model }
 }

@@ -1,15 +1,15 @@
 //! Where a campaign stands after an entry: rounds, rules, hashes of the sums. A left fold over the entries.
 //!
-//! An entry says what it changed, so the state needs no rows. A checkpoint vouches for the state's bytes: a new field
-//! must go into [`State::encode`] and [`State::decode`], at the end and only where there is something to say: a state
-//! without it must have the bytes that it always had, or older checkpoints would no longer vouch for it.
+//! An entry says what it changed, so the state needs no rows. A checkpoint vouches for the state's bytes, for ever: a
+//! new field goes into [`State::encode`] and [`State::decode`] under a new [`StateFormat`], or at the end and only where
+//! there is something to say. What older checkpoints vouch for must keep the bytes that it always had.
 
 use super::{
-    Changes, Command, Counts, Entry, Flaw, PutAside, Sha,
+    Changes, Command, Counts, Entry, Flaw, HoldOutCounts, PutAside, Sha,
     aside::Aside,
     bytes::{Reader, Writer},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a campaign knows of a round without reading its decisions.
@@ -23,6 +23,8 @@ pub struct RoundInfo {
     pub at: String,
     /// The seed of its draws.
     pub seed: u64,
+    /// Whether its hold-out rests and is learned from as its sends are.
+    pub hold_out_alike: bool,
     /// The entry with the rules that held.
     pub rules: u64,
     /// How many decisions it has, hold-out ones included.
@@ -50,6 +52,22 @@ impl RoundInfo {
     #[must_use]
     pub fn revoked(&self) -> bool {
         self.revoked_by.is_some()
+    }
+}
+
+/// How the state of a checkpoint is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Default, Serialize, Deserialize)]
+pub struct StateFormat(u8);
+
+impl StateFormat {
+    /// Of the hold-out only how many there are.
+    const FIRST: Self = Self(0);
+    /// All counts of the hold-out.
+    pub(super) const NOW: Self = Self(1);
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub(super) fn is_first(&self) -> bool {
+        *self == Self::FIRST
     }
 }
 
@@ -115,13 +133,13 @@ impl State {
                 self.recipes.extend(rules.recipe.as_ref().map(|_| seq));
             }
             Command::Choose(chosen) => {
-                let info = self.begun(entry, chosen.round, chosen.seed);
+                let info = self.begun(entry, chosen.round, chosen.seed, chosen.hold_out_alike);
                 if self.rounds.insert(chosen.round, info).is_some() {
                     return Err(bad(&"the round was chosen before"));
                 }
             }
             Command::Logged(_) => {
-                let info = self.begun(entry, 0, 0);
+                let info = self.begun(entry, 0, 0, false);
                 if self.logged.replace(info).is_some() || !self.rounds.is_empty() {
                     return Err(bad(&"it comes once, before the first round"));
                 }
@@ -148,12 +166,13 @@ impl State {
     }
 
     /// A round of which nothing is known yet but the entry that chose it.
-    fn begun(&self, entry: &Entry, round: u64, seed: u64) -> RoundInfo {
+    fn begun(&self, entry: &Entry, round: u64, seed: u64, hold_out_alike: bool) -> RoundInfo {
         RoundInfo {
             round,
             seq: entry.seq,
             at: entry.at.clone(),
             seed,
+            hold_out_alike,
             rules: self.rules.last().map_or(0, |rules| rules.seq),
             decisions: entry.rows,
             digest: entry.digest,
@@ -172,7 +191,7 @@ impl State {
     }
 
     /// As bytes.
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self, format: StateFormat) -> Vec<u8> {
         let mut out = Writer::default();
         out.hash(self.model);
         out.whole(self.rules.len() as u64);
@@ -191,8 +210,16 @@ impl State {
             out.whole(info.closed_by.unwrap_or(0));
             out.whole(info.revoked_by.unwrap_or(0));
             let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: _ } = info.counts;
-            [sends, answered, silent, pending, undelivered, hold_out].into_iter().for_each(|value| out.whole(value));
+            let wholes = [sends, answered, silent, pending, undelivered, hold_out.chosen];
+            wholes.into_iter().for_each(|value| out.whole(value));
             out.number(rewards);
+            if format > StateFormat::FIRST {
+                let HoldOutCounts { answered, silent, pending, undelivered, rewards, counted, .. } = hold_out;
+                let wholes =
+                    [u64::from(info.hold_out_alike), u64::from(counted), answered, silent, pending, undelivered];
+                wholes.into_iter().for_each(|value| out.whole(value));
+                out.number(rewards);
+            }
             out.hash(info.heard);
         }
         out.whole(self.sums.len() as u64);
@@ -210,7 +237,7 @@ impl State {
     }
 
     /// From bytes; none if they are not a state.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn decode(bytes: &[u8], format: StateFormat) -> Option<Self> {
         let mut bytes = Reader::new(bytes);
         let mut state = Self { model: bytes.hash()?, ..Self::new() };
         for _ in 0..bytes.whole()? {
@@ -220,12 +247,31 @@ impl State {
             let [round, seq, seed, rules, decisions] = wholes(&mut bytes)?;
             let (at, digest) = (bytes.text()?, bytes.hash()?);
             let [closed_by, revoked_by] = wholes(&mut bytes)?.map(|seq| Some(seq).filter(|&seq| seq > 0));
-            let [sends, answered, silent, pending, undelivered, hold_out] = wholes(&mut bytes)?;
+            let [sends, answered, silent, pending, undelivered, chosen] = wholes(&mut bytes)?;
             let rewards = bytes.number()?;
-            let counts = Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: 0 };
+            let (hold_out_alike, hold_out) = if format == StateFormat::FIRST {
+                (false, HoldOutCounts::only_chosen(chosen))
+            } else {
+                let [alike, counted, answered, silent, pending, undelivered] = wholes(&mut bytes)?;
+                let (rewards, counted) = (bytes.number()?, counted == 1);
+                (alike == 1, HoldOutCounts { chosen, answered, silent, pending, undelivered, rewards, counted })
+            };
+            let counts = Counts { sends, answered, silent, pending, undelivered, rewards, hold_out, aside: 0 };
             let heard = bytes.hash()?;
-            let info =
-                RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };
+            let info = RoundInfo {
+                round,
+                seq,
+                at,
+                seed,
+                hold_out_alike,
+                rules,
+                decisions,
+                digest,
+                closed_by,
+                revoked_by,
+                counts,
+                heard,
+            };
             if round == 0 {
                 state.logged = Some(info);
             } else {

@@ -1,6 +1,7 @@
-//! Where the rounds stand, from the counts that every entry carries; no decision is read.
+//! Where the rounds stand, from the counts that every entry carries. No decision is read, except of rounds that only an
+//! earlier program wrote to, which did not count what became of the hold-out.
 
-use super::{Campaign, Counts, Flaw, RoundInfo, Sha, Tag};
+use super::{Campaign, Counts, Flaw, HoldOutCounts, RoundInfo, Sha, Tag};
 use crate::Error;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,8 +31,37 @@ pub struct RoundStatus {
     pub undelivered: u64,
     /// The mean reward of the sends that arrived, as far as is known ([`Campaign::mean_reward`]).
     pub mean_reward: Option<f64>,
-    /// How many customers of the hold-out would have been chosen.
-    pub hold_out: u64,
+    /// Where its hold-out stands.
+    pub hold_out: HoldOutStatus,
+}
+
+/// Where the hold-out of a round stands: customers who would have been chosen and were not contacted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HoldOutStatus {
+    /// How many they are.
+    pub chosen: u64,
+    /// How many have an outcome of their own.
+    pub answered: u64,
+    /// How many have the default reward, because the rules take their silence for one.
+    pub silent: u64,
+    /// How many have no outcome, also after the window.
+    pub pending: u64,
+    /// How many would not have been reached.
+    pub undelivered: u64,
+    /// The mean reward of those that have one.
+    pub mean_reward: Option<f64>,
+}
+
+impl From<HoldOutCounts> for HoldOutStatus {
+    fn from(counts: HoldOutCounts) -> Self {
+        let HoldOutCounts { chosen, answered, silent, pending, undelivered, .. } = counts;
+        let mean_reward = mean(counts.rewards, counts.heard());
+        Self { chosen, answered, silent, pending, undelivered, mean_reward }
+    }
+}
+
+fn mean(rewards: f64, heard: u64) -> Option<f64> {
+    (heard > 0).then(|| rewards / heard as f64)
 }
 
 /// Where a campaign stands.
@@ -64,11 +94,11 @@ pub struct Status {
 pub fn status(campaign: &Campaign) -> Result<Status, Error> {
     let rounds = campaign.rounds().values().map(|info| round(campaign, info)).collect::<Result<_, _>>()?;
     let model = campaign.of_rules(&campaign.model()?, campaign.config())?;
-    let retired = campaign.promotions().iter().filter(|name| campaign.config().block(name).is_none());
+    let retired = campaign.promotions().into_iter().filter(|name| campaign.config().block(name).is_none());
     Ok(Status {
         tag: campaign.tag(),
         promotions: campaign.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
-        retired: retired.cloned().collect(),
+        retired: retired.map(str::to_owned).collect(),
         features: campaign.recipe().dim(),
         entries: campaign.head().seq,
         head: campaign.head().hash,
@@ -79,7 +109,7 @@ pub fn status(campaign: &Campaign) -> Result<Status, Error> {
 }
 
 fn round(campaign: &Campaign, info: &RoundInfo) -> Result<RoundStatus, Error> {
-    let Counts { sends, answered, silent, pending, undelivered, hold_out, .. } = info.counts;
+    let Counts { sends, answered, silent, pending, undelivered, hold_out, .. } = campaign.counts(info)?;
     let aside = campaign.still_aside(info.round, u64::MAX)?;
     Ok(RoundStatus {
         round: info.round,
@@ -93,7 +123,7 @@ fn round(campaign: &Campaign, info: &RoundInfo) -> Result<RoundStatus, Error> {
         aside: aside.into_iter().map(|(flaw, numbers)| (flaw, numbers.len() as u64)).collect(),
         undelivered,
         mean_reward: campaign.mean_reward(info)?,
-        hold_out,
+        hold_out: hold_out.into(),
     })
 }
 

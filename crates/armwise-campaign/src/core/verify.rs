@@ -123,7 +123,7 @@ impl Campaign {
         let mut checkpoints = Vec::new();
         for entry in entries {
             if let Ok(Command::Checkpoint(vouched)) = entry.command() {
-                if Sha::of(state.encode()) != vouched.state {
+                if Sha::of(state.encode(vouched.format)) != vouched.state {
                     return Err(self.damaged(format!("checkpoint {} does not say what the entries say", entry.seq)));
                 }
                 checkpoints.push((entry.seq, vouched));
@@ -232,7 +232,9 @@ impl Campaign {
         merged.insert(0, model_hash(&model));
         for segment in self.segments(u64::MAX) {
             let rounds = self.played_in(segment, u64::MAX)?;
-            let differs = |played: &&Played| self.info(played.round).is_ok_and(|info| info.counts != played.counts());
+            let differs = |played: &&Played| {
+                self.info(played.round).is_ok_and(|info| !played.counts().is_written_as(&info.counts))
+            };
             for played in rounds.iter().filter(differs) {
                 findings.add(format!("the counts of round {} are not those of its rows", played.round), BACKUP);
             }

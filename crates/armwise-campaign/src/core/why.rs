@@ -89,7 +89,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let sent = campaign.sent(round)?;
     let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
     let chosen = sent.iter().find(|sent| sent.customer == customer);
-    let resting = chosen.is_none() && resting(campaign, &config, round)?.contains(customer);
+    let resting = chosen.is_none() && resting(campaign, &config, round, info.hold_out_alike)?.contains(customer);
     let hold_out = is_in_hold_out(&config, customer);
     let (customer_name, revoked) = (customer.to_owned(), info.revoked());
     let mut why = Why { customer: customer_name, round, revoked, resting, hold_out, promotions: Vec::new() };
@@ -99,13 +99,12 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
         (None, None) if resting || hold_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
-    let model = campaign.of_rules(&campaign.replay(info.seq)?, &config)?;
-    let learner = Learner::with_model(config.algorithm, model)?.with_ties(config.ties);
     let recipe = campaign.recipe_of(round)?;
+    let learner = campaign.learner_by(config.algorithm, &campaign.replay(info.seq)?, (&config, &recipe))?;
     let (labels, own_values) = (recipe.labels(), recipe.own_values(&features));
     let names = Names::new([customer])?;
     for (block, promotion) in config.promotion.iter().enumerate() {
-        let arm = explain(&learner, Round::new(info.seed, round), &features, &names, block)?;
+        let arm = explain(&learner, Round::new(info.seed, round), &features, &names, (block, config.promotion.len()))?;
         let theta = learner.posterior(block as u32)?.theta_hat().to_vec();
         let mut contributions: Vec<Contribution> = labels
             .iter()
@@ -152,9 +151,9 @@ fn explain(
     round: Round,
     features: &[f64],
     names: &Names,
-    block: usize,
+    (block, blocks): (usize, usize),
 ) -> Result<armwise::ChosenArm, Error> {
-    let mut eligible = vec![false; learner.model().blocks().len()];
+    let mut eligible = vec![false; blocks];
     eligible[block] = true;
     let arms = Arms::new(features, features.len())?.with_names(names)?.with_eligible(&eligible)?;
     let decision = learner.choose(round, &arms, &Constraint::top_k(1))?;

@@ -1,14 +1,17 @@
 //! What each feature does to the reward, promotion by promotion, with intervals.
 //!
 //! An effect is a contrast of theta (see `recipe/labels.rs`), its standard error is
-//! noise * |contrast|_{V^-1}, and the noise is the root mean square residual of the promotion's own rewards.
+//! noise * |contrast|_{V^-1}, and the noise is the root mean square residual of the promotion's own rewards. Where uplift
+//! is the objective, an effect is one on uplift: the same contrast of what happens without a send is subtracted, and
+//! the two errors add up.
 
 use super::tally::Z;
 use crate::{
     Campaign, Error,
-    core::{Fate, Sent},
+    config::Objective,
+    core::{Fate, NO_SEND, Sent},
 };
-use armwise::Policy;
+use armwise::{Model, Policy, Posterior};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -29,29 +32,56 @@ pub struct EffectLine {
     pub together: bool,
 }
 
-pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
+/// What is known of a block, with the noise of its rewards.
+struct Known {
+    posterior: Posterior,
+    noise: f64,
+}
+
+/// What is known of a block from these decisions; none if they are too few to tell the noise.
+fn known<'a>(
+    campaign: &Campaign,
+    model: &Model,
+    name: &str,
+    own: impl Iterator<Item = &'a (Sent, Fate)>,
+) -> Result<Option<Known>, Error> {
+    // What nothing was learned of may have no block yet.
+    let Some(block) = campaign.block(name).filter(|&block| block < model.blocks().len()) else { return Ok(None) };
+    let posterior = model.posterior(block as u32, campaign.config().algorithm.ridge())?;
+    let residuals = own.filter_map(|(sent, fate)| Some(fate.reward()? - posterior.mean(&sent.features)));
+    let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
+    let freedom = count - campaign.recipe().dim() as f64;
+    Ok((freedom >= 1.0).then(|| Known { posterior, noise: (squares / freedom).sqrt() }))
+}
+
+pub(super) fn effects(campaign: &Campaign, all: &[(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
     let model = campaign.model()?;
-    let ridge = campaign.config().algorithm.ridge();
+    let base = match campaign.config().objective {
+        Objective::Response => None,
+        Objective::Uplift => known(campaign, &model, NO_SEND, all.iter().filter(|(sent, _)| sent.hold_out))?,
+    };
+    if base.is_none() && campaign.config().objective == Objective::Uplift {
+        return Ok(Vec::new());
+    }
     let contrasts = campaign.recipe().effects();
     let mut lines = Vec::new();
-    // A promotion of which nothing was learned may have no block yet.
-    for (block, promotion) in campaign.promotions().iter().enumerate().take(model.blocks().len()) {
-        let posterior = model.posterior(block as u32, ridge)?;
-        let own = real.iter().filter(|(sent, _)| sent.promotion == *promotion);
-        let residuals = own.filter_map(|(sent, fate)| Some(fate.reward()? - posterior.mean(&sent.features)));
-        let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
-        let freedom = count - campaign.recipe().dim() as f64;
-        if freedom < 1.0 {
-            continue;
-        }
-        let noise = (squares / freedom).sqrt();
-        lines.extend(contrasts.iter().map(|effect| EffectLine {
-            promotion: promotion.clone(),
-            column: effect.column.clone(),
-            change: effect.change.clone(),
-            effect: posterior.mean(&effect.contrast),
-            half_width: Z * noise * posterior.width(&effect.contrast),
-            together: false,
+    for promotion in campaign.promotions() {
+        let own = all.iter().filter(|(sent, _)| !sent.hold_out && sent.promotion == promotion);
+        let Some(own) = known(campaign, &model, promotion, own)? else { continue };
+        let of = |known: &Known, contrast: &[f64]| {
+            (known.posterior.mean(contrast), Z * known.noise * known.posterior.width(contrast))
+        };
+        lines.extend(contrasts.iter().map(|effect| {
+            let (own, base) = (of(&own, &effect.contrast), base.as_ref().map(|base| of(base, &effect.contrast)));
+            let base = base.unwrap_or_default();
+            EffectLine {
+                promotion: promotion.to_owned(),
+                column: effect.column.clone(),
+                change: effect.change.clone(),
+                effect: own.0 - base.0,
+                half_width: own.1.hypot(base.1),
+                together: false,
+            }
         }));
     }
     let widened = widened(lines.len());

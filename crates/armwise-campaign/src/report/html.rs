@@ -231,14 +231,42 @@ fn uplift(report: &Report) -> String {
             Cell::number(&of(&line.sent)),
             count(line.hold_out.sends),
             Cell::number(&of(&line.hold_out)),
-            Cell::number(&interval(line.uplift, line.half_width)),
+            Cell::number(&line.refused.map_or(interval(line.uplift, line.half_width), |_| "–".to_owned())),
         ]
     });
+    let refused = report.uplift.iter().rev().find_map(|line| line.refused);
+    let refused = refused.map_or(String::new(), |why| format!("<p>No uplift: {}.</p>\n", escape(&why.to_string())));
     "<p>The hold-out is a random share of customers who are never contacted. Compared are those of them whom the same \
-     rules would have chosen.</p>\n"
+     rules would have chosen, within each closed round and promotion; a customer who comes back counts once in the \
+     intervals.</p>\n"
         .to_owned()
+        + &refused
         + &uplift_chart(report)
         + &table(head(&["promotion", "sent", "mean reward", "hold-out", "mean reward", "uplift"]), rows)
+        + &money(report)
+}
+
+/// What the uplift is worth, where that is known.
+fn money(report: &Report) -> String {
+    let rows: Vec<Vec<Cell>> = (report.uplift.iter())
+        .filter_map(|line| Some((line, line.profit?)))
+        .map(|(line, money)| {
+            let percents = |share: f64| 100.0 * share;
+            vec![
+                Cell::text(&line.promotion),
+                Cell::number(&interval(Some(money.value), Some(money.half_width))),
+                Cell::number(&number(money.cost, 2)),
+                Cell::number(&interval(Some(money.profit), Some(money.half_width))),
+                Cell::number(&format!("{} %", interval(money.roi.map(percents), money.roi_half_width.map(percents)))),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names = ["promotion", "value of the uplift", "cost", "profit", "return on the cost"];
+    "<p>What the uplift of these sends is worth, and what they cost.</p>\n".to_owned()
+        + &table(head(&names), rows.into_iter())
 }
 
 /// Uplift by promotion, if there is any.
@@ -311,6 +339,10 @@ mod tests {
                 hold_out: tally(),
                 uplift: Some(0.0),
                 half_width: None,
+                freedom: None,
+                refused: None,
+                left_out: 0,
+                profit: None,
             }],
         }
     }

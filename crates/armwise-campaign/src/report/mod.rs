@@ -7,10 +7,12 @@ mod effects;
 mod html;
 mod summary;
 mod tally;
+mod uplift;
 
 pub use effects::EffectLine;
 pub use html::html;
 pub use tally::Tally;
+pub use uplift::{Money, NoUplift, UpliftLine, uplift_of};
 
 use crate::{
     Campaign, Error,
@@ -47,21 +49,6 @@ pub struct GroupLine {
     pub predicted: f64,
     /// What came back.
     pub tally: Tally,
-}
-
-/// Sends compared with the hold-out's customers who would have been chosen.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct UpliftLine {
-    /// The promotion, or `all`.
-    pub promotion: String,
-    /// The sends.
-    pub sent: Tally,
-    /// The hold-out.
-    pub hold_out: Tally,
-    /// The difference of the mean rewards.
-    pub uplift: Option<f64>,
-    /// Half the width of its interval.
-    pub half_width: Option<f64>,
 }
 
 /// Everything in the report.
@@ -125,8 +112,8 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
             tally: Tally { mean, half_width, ..Tally::of(of.iter().map(|(_, fate)| *fate)) },
         }
     };
-    let promotions = campaign.promotions().iter().map(|promotion| {
-        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == *promotion).collect();
+    let promotions = campaign.promotions().into_iter().map(|promotion| {
+        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == promotion).collect();
         line(promotion, &of)
     });
     let mut by_segment: BTreeMap<&str, Vec<&(Sent, Fate)>> = BTreeMap::new();
@@ -151,39 +138,11 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         promotions: promotions.collect(),
         segments: by_segment.iter().map(|(name, of)| line(name, of)).collect(),
         calibration: calibration.map(|(decile, range)| line(&(decile + 1).to_string(), &heard[range])).collect(),
-        effects: effects::effects(campaign, &real)?,
-        uplift: uplift(campaign, &all),
+        effects: effects::effects(campaign, &all)?,
+        uplift: uplift_of(campaign)?,
         rounds,
         summary: Vec::new(),
     };
     report.summary = summary::sentences(&report);
     Ok(report)
-}
-
-fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {
-    if !all.iter().any(|(sent, _)| sent.hold_out) {
-        return Vec::new();
-    }
-    let names = campaign.promotions().iter().map(|promotion| Some(promotion.as_str()));
-    names
-        .chain([None])
-        .map(|name| {
-            let tally = |hold_out: bool| {
-                let of = all
-                    .iter()
-                    .filter(|(sent, _)| sent.hold_out == hold_out && name.is_none_or(|name| name == sent.promotion));
-                Tally::of(of.map(|(_, fate)| *fate))
-            };
-            let (sent, hold_out) = (tally(false), tally(true));
-            let both = sent.mean.zip(hold_out.mean);
-            let widths = sent.half_width.zip(hold_out.half_width);
-            UpliftLine {
-                promotion: name.unwrap_or("all").to_owned(),
-                uplift: both.map(|(sent, hold_out)| sent - hold_out),
-                half_width: widths.map(|(sent, hold_out)| sent.hypot(hold_out)),
-                sent,
-                hold_out,
-            }
-        })
-        .collect()
 }

@@ -7,27 +7,31 @@ mod choices;
 mod constraint;
 mod customers;
 mod elsewhere;
+mod files;
 mod part;
 mod prepare;
 mod sample;
 mod summary;
+mod warning;
 mod words;
 
 pub use elsewhere::{Counts, Elsewhere, Found, Plan};
+pub use files::ChoiceFiles;
 pub use summary::{ChosenSummary, HoldOutRules, PromotionSummary, Unfilled, Worth};
+pub use warning::Warning;
 
 use crate::{
     Campaign, Error,
     config::{Config, Keep},
     core::{
         ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
-        Original, Originals, Refusal, Sent, Sha, collect, failpoint, sends,
+        Original, Originals, Refusal, Sent, Sha, collect, failpoint,
     },
     input::Source,
     recipe::Recipe,
-    table::{ColumnType, SheetFile},
+    table::ColumnType,
 };
-use armwise::{Choosing, ChosenArm, Greedy, Learner, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
@@ -44,6 +48,8 @@ pub struct ChooseOptions {
     pub seed: Option<u64>,
     /// The caller's own name for the request: the same one gives the same round again.
     pub key: Option<Key>,
+    /// Choose even though the last round has no outcome at all.
+    pub again: bool,
 }
 
 /// A round that was chosen but not written yet.
@@ -81,7 +87,7 @@ pub fn choose(
     options: ChooseOptions,
     progress: Progress<'_>,
 ) -> Result<Choice, Error> {
-    let ChooseOptions { round, seed, key } = options;
+    let ChooseOptions { round, seed, key, again } = options;
     let request = match key {
         Some(key) => Some((key, asked(table, round, seed)?)),
         None => None,
@@ -89,13 +95,15 @@ pub fn choose(
     if let Some(choice) = chosen_before(campaign, request.as_ref())? {
         return Ok(choice);
     }
+    if !again && let Some(round) = unheard(campaign) {
+        return Err(Refusal::NothingHeard(round).into());
+    }
     let round = next_round(campaign, round, seed)?;
     let config = campaign.config();
     let all = campaign.model()?;
-    let model = campaign.of_rules(&all, config)?;
-    let known = model.blocks().iter().any(|block| block.count() > 0);
+    let known = campaign.of_rules(&all, config)?.blocks().iter().any(|block| block.count() > 0);
     let learner = campaign.learner(&all)?;
-    let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
+    let greedy = campaign.learner_by(Greedy { lambda: learner.policy().ridge() }, &all, (config, campaign.recipe()))?;
     let (rules, scaled) = elsewhere::constraints(config);
     let (_, relaxed) = elsewhere::constraints(&constraint::without_minima(config));
     let mut choices = Choices {
@@ -104,7 +112,7 @@ pub fn choose(
         hold_out: if config.limits.hold_out > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
         hold_out_failed: false,
     };
-    let resting = resting(campaign, config, round.t)?;
+    let resting = resting(campaign, config, round.t, true)?;
     let kept = kept_columns(config, campaign.recipe(), table)?;
     let far = match table.elsewhere() {
         None => None,
@@ -177,6 +185,7 @@ pub fn choose(
     numbered(chosen.0.len() + hold_out.as_ref().map_or(0, |hold_out| hold_out.0.len()))?;
     let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
     let mut summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
+    summary.warnings = warning::warnings(campaign, &all)?;
     summary.hold_out_rules = hold_out_rules;
     let sources: Vec<&dyn Source> =
         if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
@@ -238,9 +247,9 @@ impl Choice {
         self.earlier.is_some()
     }
 
-    /// Appends the round to the campaign and writes the sends to `out`: they are complete on the disk before the
-    /// commit, and get their name after it. A round that is in the journal already is not appended again; its sends are
-    /// written once more.
+    /// Appends the round to the campaign and writes the sends and the hold-out to `out`: both are complete on the disk
+    /// before the commit, and get their names after it. A round that is in the journal already is not appended again;
+    /// its sends and its hold-out are written once more.
     ///
     /// # Errors
     /// [`Error::HeadMoved`] if something else was appended since it was chosen, [`Error::Storage`]; nothing has changed
@@ -248,10 +257,10 @@ impl Choice {
     ///
     /// # Panics
     /// Never: the thread that writes does not panic.
-    pub fn commit(self, campaign: &mut Campaign, out: Option<SheetFile>) -> Result<ChosenSummary, Error> {
+    pub fn commit(self, campaign: &mut Campaign, out: Option<ChoiceFiles>) -> Result<ChosenSummary, Error> {
         if self.earlier.is_some() {
             if let Some(out) = out {
-                out.fill(&sends(campaign.tag(), &self.sent))?;
+                out.fill(campaign.tag(), &self.sent)?;
                 out.publish()?;
             }
             return Ok(self.summary);
@@ -266,6 +275,7 @@ impl Choice {
             customers: self.summary.customers,
             hold_out_customers: self.summary.hold_out_customers,
             resting: self.summary.resting,
+            hold_out_alike: true,
             originals: self.kept.clone().map(|columns| Originals::new(columns, &self.originals)),
             request: self.request.as_ref().map(answered).map(Box::new),
         });
@@ -273,18 +283,27 @@ impl Choice {
         let (draft, tag) =
             (Draft { key, decisions: &self.sent, originals: &self.originals, ..Draft::new(command) }, campaign.tag());
         std::thread::scope(|scope| {
-            let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(&sends(tag, &self.sent))));
+            let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(tag, &self.sent)));
             campaign.append(&self.against, &draft, || {
                 writing.map_or(Ok(()), |writing| writing.join().expect("writing does not panic"))
             })
         })?;
         failpoint("before-publish");
-        out.map_or(Ok(()), SheetFile::publish).map_err(|error| {
+        out.map_or(Ok(()), ChoiceFiles::publish).map_err(|error| {
             let done = format!("round {} is chosen and committed", self.round.t);
             Error::NotWrittenOut { done, error: Box::new(error) }
         })?;
         Ok(self.summary)
     }
+}
+
+/// The last round that was not taken back, if it is open and nothing at all was heard of it. Of several rounds to a
+/// segment, as a service has them, more than one is always under way.
+fn unheard(campaign: &Campaign) -> Option<u64> {
+    let last = campaign.rounds().values().rev().find(|info| !info.revoked())?;
+    let (sends, hold_out) = (&last.counts, &last.counts.hold_out);
+    let heard = sends.answered + sends.undelivered + hold_out.answered + hold_out.undelivered;
+    (campaign.setup().rounds_per_segment == 1 && !last.closed() && heard == 0).then_some(last.round)
 }
 
 fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Result<Round, Error> {
@@ -303,13 +322,16 @@ fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Res
     Ok(Round::new(seed.unwrap_or(campaign.config().seed), t))
 }
 
-/// The customers who rest in round `t` by these rules; only the rounds that they speak of are read.
-pub(crate) fn resting(campaign: &Campaign, config: &Config, t: u64) -> Result<HashSet<String>, Error> {
+/// The customers who rest in round `t` by these rules; only the rounds that they speak of are read. The hold-out rests
+/// as the sends do: if it never rested, its best customers would be compared with others' second best. `hold_out` says
+/// whether it did, which it does not in rounds that an earlier program chose.
+pub(crate) fn resting(campaign: &Campaign, config: &Config, t: u64, hold_out: bool) -> Result<HashSet<String>, Error> {
     let rest = config.limits.rest;
     let recent = campaign.rounds().range(t.saturating_sub(rest)..t).filter(|(_, info)| rest > 0 && !info.revoked());
     let mut resting = HashSet::new();
     for (&round, _) in recent {
-        resting.extend(campaign.sent(round)?.into_iter().filter(|sent| !sent.hold_out).map(|sent| sent.customer));
+        let rests = campaign.sent(round)?.into_iter().filter(|sent| hold_out || !sent.hold_out);
+        resting.extend(rests.map(|sent| sent.customer));
     }
     Ok(resting)
 }

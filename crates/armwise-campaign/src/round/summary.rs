@@ -1,7 +1,7 @@
 //! The summary of a choice: how many sends, for whom, how much of it is exploration, and which limits kept it from
 //! being better.
 
-use super::{customers::Customers, words};
+use super::{Warning, customers::Customers, words};
 use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
 use armwise::{Decision, Limit, Quality};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -95,6 +95,9 @@ pub struct ChosenSummary {
     pub missing: Vec<Unfilled>,
     /// What was unusual in the table.
     pub odd: Oddities,
+    /// What is to be known before it is believed.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
     /// By which rules the hold-out's customers were chosen.
     #[serde(default)]
     pub hold_out_rules: HoldOutRules,
@@ -158,6 +161,7 @@ pub(super) fn summarise(
             .collect(),
         promotions,
         odd,
+        warnings: Vec::new(),
         hold_out_rules: HoldOutRules::default(),
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn begin(folder: &Folder, table: &Path, rules: &str) -> Result<Campai
 }
 
 pub(crate) fn choose_round(campaign: &mut Campaign, table: &Path) -> Result<ChosenSummary, Error> {
-    let choice = choose(campaign, &open(table), ChooseOptions::default(), &|_| ())?;
+    let choice = choose(campaign, &open(table), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())?;
     choice.commit(campaign, None)
 }
 

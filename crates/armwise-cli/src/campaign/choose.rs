@@ -1,16 +1,16 @@
 //! `armwise choose`.
 //!
-//! The file of the sends is opened before anything else is done. They are complete on the disk, under a temporary name,
-//! before the round is committed, and get their final name after it. If something fails in between, `armwise export`
+//! The files of the sends and of the hold-out are opened before anything else is done. They are complete on the disk,
+//! under temporary names, before the round is committed, and get their final names after it. If something fails in between, `armwise export`
 //! writes them again, and so does the same command if it has a `--key`.
 
 use std::path::{Path, PathBuf};
 
 use armwise_campaign::{
     Campaign as File,
-    core::sends,
+    core::{hold_out as hold_out_of, sends},
     output::Existing,
-    round::{ChooseOptions, choose},
+    round::{ChoiceFiles, ChooseOptions, choose},
     table::is_formula,
 };
 use clap::Args;
@@ -32,6 +32,10 @@ pub(crate) struct Arguments {
     /// Where the sends go: CSV (also gz), xlsx or Parquet by the extension; standard output unless given.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Where the hold-out goes, whose outcomes are needed for uplift; unless given, beside the file of the sends:
+    /// sends.hold-out.csv for sends.csv.
+    #[arg(long, value_name = "FILE")]
+    hold_out: Option<PathBuf>,
     #[command(flatten)]
     spreadsheets: Spreadsheets,
     /// Choose and show, but write nothing.
@@ -45,6 +49,9 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
     #[command(flatten)]
     key: KeyArgument,
+    /// Choose even though the last round has no outcome at all.
+    #[arg(long)]
+    again: bool,
     /// Threads; all processors unless given. The sends do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -67,8 +74,32 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     };
     let protected = protected(path, [&arguments.table.table]);
     let for_spreadsheets = arguments.spreadsheets.for_spreadsheets;
-    let out = out.map(|out| Out::begin(out, Existing::Replace, &protected, for_spreadsheets)).transpose()?;
-    let options = ChooseOptions { round: arguments.round, seed: arguments.seed, key: arguments.key.key()? };
+    let begin = |out: &Path| Out::begin(out, Existing::Replace, &protected, for_spreadsheets);
+    let hold_out = match (&arguments.hold_out, &arguments.out) {
+        (Some(_), _) if campaign.config().limits.hold_out <= 0.0 => {
+            return Err(Failure::usage("--hold-out: the campaign has no hold-out; the rules set limits.hold_out"));
+        }
+        (Some(file), Some(out)) if file == out => {
+            return Err(Failure::usage("--hold-out and --out are the same file"));
+        }
+        (Some(file), _) if streams::is_stream(file) => return Err(Failure::usage("--hold-out needs a file")),
+        (Some(file), _) => Some(file.clone()),
+        (None, Some(out)) if campaign.config().limits.hold_out > 0.0 && !streams::is_stream(out) => {
+            Some(ChoiceFiles::beside(out))
+        }
+        (None, _) => None,
+    };
+    let out = out.map(begin).transpose()?;
+    let hold_out = match hold_out.as_deref().map(begin).transpose()? {
+        Some(Out::File(file)) => Some(file),
+        _ => None,
+    };
+    let options = ChooseOptions {
+        round: arguments.round,
+        seed: arguments.seed,
+        key: arguments.key.key()?,
+        again: arguments.again || arguments.dry_run,
+    };
     let bar = ProgressBar::new_spinner();
     bar.set_style(
         ProgressStyle::with_template("{spinner} {human_pos} customers read, {per_sec}")
@@ -88,21 +119,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             say("warning: the round was revoked since, so nothing should be sent\n");
         }
     }
-    let summary = match out {
-        Some(Out::File(file)) if !arguments.dry_run => choice.commit(&mut campaign, Some(file))?,
-        out => {
-            let sheet = out.is_some().then(|| sends(campaign.tag(), &choice.sent));
-            let summary = if arguments.dry_run { choice.summary } else { choice.commit(&mut campaign, None)? };
-            if let (Some(out), Some(sheet)) = (out, sheet) {
-                out.write(&sheet)?;
-            }
-            summary
+    let aside = hold_out.as_ref().map(|file| file.path().display().to_string());
+    let summary = if arguments.dry_run {
+        if let Some(out) = out {
+            out.write(&sends(campaign.tag(), &choice.sent))?;
         }
+        if let Some(file) = hold_out {
+            Out::File(file).write(&hold_out_of(campaign.tag(), &choice.sent))?;
+        }
+        choice.summary
+    } else {
+        let (file, stream) = match out {
+            Some(Out::File(file)) => (Some(file), None),
+            out => (None, out),
+        };
+        let sheet = stream.is_some().then(|| sends(campaign.tag(), &choice.sent));
+        let summary = choice.commit(&mut campaign, Some(ChoiceFiles { sends: file, hold_out }))?;
+        if let (Some(stream), Some(sheet)) = (stream, sheet) {
+            stream.write(&sheet)?;
+        }
+        summary
     };
     if arguments.campaign.json {
         print(true, &summary, String::new);
     }
     say(&text::chosen(&summary, arguments.dry_run));
+    match aside {
+        Some(file) => say(&format!("  the hold-out is in {file}: uplift needs its outcomes too\n")),
+        None if summary.hold_out > 0 => {
+            say("  uplift needs the outcomes of the hold-out too: `armwise export ... hold-out` writes it\n");
+        }
+        None => {}
+    }
     if formulas > 0 {
         say(&format!(
             "  note: {formulas} sends have a name that a spreadsheet takes for a formula; --for-spreadsheets prevents it\n"

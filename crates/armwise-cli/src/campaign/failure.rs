@@ -106,6 +106,9 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv, tsv, xlsx or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
         Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
+        Error::Refused(Refusal::NothingHeard(_)) => {
+            "`armwise learn`, `close` and `revoke` do the first three, and --again the last"
+        }
         Error::Refused(Refusal::Frozen(Frozen::Features | Frozen::Gamma)) => "`armwise refit` does",
         Error::Refused(Refusal::Frozen(Frozen::Seed)) => "`armwise choose` takes --seed",
         Error::NotWrittenOut { .. } => "`armwise export` writes the sends of a round",

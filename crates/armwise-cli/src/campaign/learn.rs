@@ -135,6 +135,7 @@ pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
             flaw.text()
         ));
     }
+    say(&text::hold_out(&closed));
     Ok(0)
 }
 
@@ -150,6 +151,9 @@ pub(crate) fn revoke(arguments: &RoundArguments) -> Result<u8, Failure> {
         say(&format!("round {round} was revoked already; nothing has changed\n"));
     } else {
         say(&format!("round {round} is revoked: {sends} sends are taken back, and {rewards} rewards with them\n"));
+        if revoked.hold_out > 0 {
+            say(&format!("{} outcomes of the hold-out do not count any more\n", revoked.hold_out));
+        }
     }
     Ok(0)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use armwise_campaign::{
     Campaign as File, Source,
-    core::{self, model_hash, results, sends},
+    core::{self, hold_out, model_hash, results, sends},
     output::{Existing, Pending},
     report::{html, report as make_report},
     store::sqlite::verify as check,
@@ -49,6 +49,8 @@ pub(crate) struct WhyArguments {
 enum What {
     /// The sends of a round, as choose wrote them.
     Sends,
+    /// The hold-out of a round, as choose wrote it.
+    HoldOut,
     /// All decisions with what became of them.
     Results,
     /// What `learn --logged` learned.
@@ -76,7 +78,7 @@ pub(crate) struct ExportArguments {
     campaign: Campaign,
     /// What to write.
     what: What,
-    /// The round; needed for sends.
+    /// The round; needed for sends and hold-out.
     #[arg(long)]
     round: Option<u64>,
     /// The file: CSV (also gz), xlsx or Parquet by the extension; standard output unless given.
@@ -156,7 +158,9 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
     let out = Out::begin(&arguments.out, Existing::Replace, &protected, for_spreadsheets)?;
     let sheet = match (arguments.what, arguments.round) {
         (What::Sends, None) => return Err(Failure::usage("export sends needs --round")),
+        (What::HoldOut, None) => return Err(Failure::usage("export hold-out needs --round")),
         (What::Sends, Some(round)) => sends(campaign.tag(), &campaign.sent(round)?),
+        (What::HoldOut, Some(round)) => hold_out(campaign.tag(), &campaign.sent(round)?),
         (What::Log, _) => log(&campaign)?,
         (What::Logged, _) => core::logged(&campaign)?,
         (What::Results | What::Learner, round) => results(&campaign, round)?,

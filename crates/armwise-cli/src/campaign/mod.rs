@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// What was sent, what came back and what was learned, as one HTML page.
     #[command(after_help = "Example: armwise report spring.armwise --html report.html")]
     Report(look::ReportArguments),
-    /// Write sends, results, the learner or the journal to a file.
+    /// Write sends, the hold-out, results, the learner or the journal to a file.
     #[command(after_help = "Example: armwise export spring.armwise sends --round 3 --out sends.csv")]
     Export(look::ExportArguments),
     /// Check the file against its journal; say what is damaged and what can be recovered.

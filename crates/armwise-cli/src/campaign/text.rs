@@ -4,12 +4,27 @@ use std::fmt::Write;
 
 use crate::visible::on_one_line;
 use armwise_campaign::{
-    core::{Learned, Status, Verified, Why},
-    round::{ChosenSummary, HoldOutRules},
+    core::{Closed, HoldOutStatus, Learned, RoundStatus, Status, Verified, Why},
+    round::{ChosenSummary, HoldOutRules, Warning},
 };
 
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
+}
+
+/// A warning, with the command that helps.
+fn warned(warning: &Warning) -> String {
+    match warning {
+        Warning::OnlyResponders { round, answered, pending } => format!(
+            "round {round} is open and only those who answered are known ({answered}, {pending} have not); until `armwise \
+             close` counts the silence, expected rewards are too high"
+        ),
+        Warning::LittleHoldOut { outcomes, needed } => format!(
+            "the objective is uplift, but only {outcomes} outcomes of the hold-out are known; from about {needed} on the \
+             difference to doing nothing can be told"
+        ),
+        other => format!("{other:?}"),
+    }
 }
 
 pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
@@ -52,6 +67,9 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         let _ =
             writeln!(text, "  warning: {}: {} of {} filled", on_one_line(&missing.of), missing.chosen, missing.needed);
     }
+    for warning in &summary.warnings {
+        let _ = writeln!(text, "  warning: {}", warned(warning));
+    }
     if summary.upper_bound > summary.objective {
         let gap = 100.0 * (summary.upper_bound - summary.objective) / summary.upper_bound.abs().max(1e-300);
         // Less than this is rounding to whoever reads it; the numbers are in the summary.
@@ -92,11 +110,33 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
     text
 }
 
+/// What the end of a round's window means for its hold-out.
+pub(super) fn hold_out(closed: &Closed) -> String {
+    let HoldOutStatus { chosen, answered, silent, pending, .. } = closed.hold_out;
+    let needed = percent(closed.answered_share);
+    match (chosen, pending) {
+        (0, _) => String::new(),
+        (_, 0) if silent > 0 => format!(
+            "the hold-out: {answered} of {chosen} with an outcome, {silent} without one count as {}\n",
+            closed.default
+        ),
+        (_, 0) => format!("the hold-out: {answered} of {chosen} with an outcome\n"),
+        _ => format!(
+            "the hold-out: {answered} of {chosen} with an outcome; uplift needs those of at least {needed}, zeros \
+             included.\n  `armwise learn` takes them also now; if silence means zero for the hold-out too, say so in the \
+             rules: [uplift] silence = \"default\"\n"
+        ),
+    }
+}
+
 pub(super) fn learned(learned: &Learned) -> String {
     let mut text = format!(
         "{} rows: {} applied, {} known already, {} put aside\n",
         learned.rows, learned.applied, learned.repeated, learned.rejected
     );
+    if learned.hold_out > 0 {
+        let _ = writeln!(text, "  {} of those applied are outcomes of the hold-out", learned.hold_out);
+    }
     for (reason, count) in &learned.reasons {
         let _ = writeln!(text, "  {reason}: {count}");
     }
@@ -121,6 +161,7 @@ pub(super) fn status(status: &Status) -> String {
         status.model,
         status.head
     );
+    let mean = |mean: Option<f64>| mean.map_or("-".to_owned(), |mean| format!("{mean:.4}"));
     let _ = writeln!(
         text,
         "{:>5}  {:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11}",
@@ -134,7 +175,7 @@ pub(super) fn status(status: &Status) -> String {
         };
         // As the report says it.
         let so_far = if window == "open" && line.pending > 0 { " so far" } else { "" };
-        let mean = line.mean_reward.map_or("-".to_owned(), |mean| format!("{mean:.4}"));
+        let mean = mean(line.mean_reward);
         let _ = writeln!(
             text,
             "{:>5}  {:<20} {window:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}{so_far}",
@@ -142,6 +183,26 @@ pub(super) fn status(status: &Status) -> String {
         );
         for (flaw, count) in &line.aside {
             let _ = writeln!(text, "       pending: {count} {}, whose rows were put aside", flaw.text());
+        }
+    }
+    if status.rounds.iter().any(|line| line.hold_out.chosen > 0) {
+        let _ = writeln!(
+            text,
+            "{:>5}  {:<28} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11}",
+            "round", "of the hold-out", "chosen", "answered", "silent", "pending", "undelivered", "mean reward"
+        );
+        for RoundStatus { round, hold_out, .. } in &status.rounds {
+            let _ = writeln!(
+                text,
+                "{round:>5}  {:<28} {:>8} {:>8} {:>8} {:>8} {:>11} {:>11}",
+                "",
+                hold_out.chosen,
+                hold_out.answered,
+                hold_out.silent,
+                hold_out.pending,
+                hold_out.undelivered,
+                mean(hold_out.mean_reward)
+            );
         }
     }
     text

@@ -98,7 +98,7 @@ fn begin(folder: &Folder) -> Vec<String> {
     let good = |text: &str| folder.code(0, &text.split(' ').collect::<Vec<_>>());
     good("init c.armwise --from customers.csv --promotion mail=4 --promotion call=3");
     good("choose c.armwise customers.csv --out sends.csv");
-    good("choose c.armwise customers.csv --out more.csv");
+    good("choose c.armwise customers.csv --again --out more.csv");
     let decisions = [folder.decisions("sends.csv"), folder.decisions("more.csv")].concat();
     folder.write("responses.csv", format!("decision,reward\n{},1\n{},0.5\n", decisions[0], decisions[4]));
     good("learn c.armwise responses.csv");

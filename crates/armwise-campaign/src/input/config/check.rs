@@ -3,7 +3,7 @@
 //! Rules are frozen in the campaign's file, so whatever passes here must work later: numbers are finite and small enough
 //! to be added up, counts fit a decision's number, and the model fits in memory.
 
-use super::{Config, FeatureColumn, GroupLimit, Kind, MissingRule, Promotion, RewardRule};
+use super::{Config, FeatureColumn, GroupLimit, Kind, MissingRule, Objective, Promotion, RewardRule};
 use crate::{
     Error,
     table::{LARGEST, MOST_COLUMNS},
@@ -58,6 +58,17 @@ impl Config {
         ensure(limits.per_customer > 0, || "limits.per_customer must be at least 1".to_owned())?;
         ensure((0.0..0.9).contains(&limits.hold_out), || {
             "limits.hold_out must be at least 0 and below 0.9".to_owned()
+        })?;
+        ensure(self.uplift.answered_share > 0.0 && self.uplift.answered_share <= 1.0, || {
+            "uplift.answered_share must be above 0 and at most 1".to_owned()
+        })?;
+        ensure(self.objective == Objective::Response || limits.hold_out > 0.0, || {
+            "objective = \"uplift\" needs a hold-out, which shows what happens without a send: set limits.hold_out"
+                .to_owned()
+        })?;
+        let paid = self.promotion.iter().any(|promotion| promotion.cost.is_some_and(|cost| cost > 0.0));
+        ensure(!(self.is_profit() && paid) || self.features.bias, || {
+            "a cost beside a value needs features.bias = true, since it is subtracted on the constant".to_owned()
         })?;
         if let Some(budget) = limits.budget {
             number("limits.budget", budget, 0.0)?;
@@ -150,7 +161,7 @@ fn promotions(promotions: &[Promotion]) -> Result<(), String> {
     let count = promotions.len();
     ensure(count <= MOST, || format!("there are {count} promotions; {MOST} is the most"))?;
     let (mut names, mut needed) = (BTreeSet::new(), 0);
-    for Promotion { name, quota, cost, .. } in promotions {
+    for Promotion { name, quota, cost, value, .. } in promotions {
         ensure(!name.is_empty(), || "a promotion must have a name".to_owned())?;
         ensure(name.len() <= LONGEST_NAME, || {
             let begin: String = name.chars().take(20).collect();
@@ -159,6 +170,11 @@ fn promotions(promotions: &[Promotion]) -> Result<(), String> {
         ensure(names.insert(name), || format!("two promotions have the name {name:?}"))?;
         if let Some(cost) = cost {
             number(&format!("promotion {name:?}: cost"), *cost, 0.0)?;
+        }
+        if let Some(value) = value {
+            ensure((1e-9..=1e9).contains(value), || {
+                format!("promotion {name:?}: value is {value}, but must be a number from 1e-9 to 1e9")
+            })?;
         }
         let (min, max) = match *quota {
             Some(Quota::Exactly(count)) => (count, Some(count)),

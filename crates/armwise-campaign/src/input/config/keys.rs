@@ -53,7 +53,7 @@ const fn key(
 }
 
 /// The sections, in the order of the page.
-pub const SECTIONS: [Section; 8] = [
+pub const SECTIONS: [Section; 9] = [
     Section {
         name: "",
         header: "",
@@ -68,6 +68,14 @@ pub const SECTIONS: [Section; 8] = [
                 "",
                 "\"region\"",
                 "a column by which summaries and the report split the customers",
+            ),
+            key(
+                "objective",
+                "text",
+                "\"response\"",
+                "`\"response\"`, `\"uplift\"`",
+                "\"uplift\"",
+                "what is maximised: the rewards of the sends, or what the sends bring beyond what their customers would do anyway; the latter is learned from the outcomes of the hold-out, so it needs `limits.hold_out`",
             ),
             key(
                 "ties",
@@ -118,6 +126,14 @@ pub const SECTIONS: [Section; 8] = [
                 "what the promotions share, see [below](#limits)",
             ),
             key(
+                "uplift",
+                "table",
+                "{ silence = \"unknown\", answered_share = 0.9 }",
+                "",
+                "{ silence = \"default\" }",
+                "when sends are compared with the hold-out, see [below](#uplift)",
+            ),
+            key(
                 "promotion",
                 "tables",
                 "required",
@@ -159,6 +175,14 @@ pub const SECTIONS: [Section; 8] = [
                 "how many customers get it in a round: `500` is exactly 500, `{ max = 500 }` at most",
             ),
             key("cost", "number", "none", "0 to 1e100", "0.8", "what a send costs"),
+            key(
+                "value",
+                "number",
+                "none",
+                "1e-9 to 1e9",
+                "25.0",
+                "what a unit of reward is worth, in the unit of the costs. If a promotion has one, scores are profit: the reward times the value (1 where it is left out) less the cost; and the report has the return",
+            ),
             key("eligible", "text", "none", "", "\"may_call\"", "a column that says who may get it"),
         ],
         outro: "A promotion without a quota needs `limits.budget` or a group, or there would be no end to it.",
@@ -229,6 +253,30 @@ pub const SECTIONS: [Section; 8] = [
             key("value", "text", "required", "", "\"north\"", "the value, as text"),
             key("min", "whole number", "0", "at most `max`", "10", "the least number of sends"),
             key("max", "whole number", "none", "", "500", "the most sends"),
+        ],
+        outro: "",
+    },
+    Section {
+        name: "uplift",
+        header: "[uplift]",
+        intro: "What the sends brought is compared with what the hold-out (`limits.hold_out`) did anyway, so the outcomes of the\nhold-out are needed too: `choose` writes it to a file of its own, and `learn` takes its outcomes like those of sends.",
+        keys: &[
+            key(
+                "silence",
+                "text",
+                "\"unknown\"",
+                "`\"unknown\"`, `\"default\"`",
+                "\"default\"",
+                "what a customer of the hold-out without an outcome has when the round is closed: nothing is known, and the outcome may still come; or the default reward, because the answers come from a source that sees the hold-out too",
+            ),
+            key(
+                "answered_share",
+                "number",
+                "0.9",
+                "above 0, at most 1",
+                "0.95",
+                "the least share of the hold-out that must have an outcome, or there is no uplift",
+            ),
         ],
         outro: "",
     },

@@ -28,6 +28,9 @@ pub struct Config {
     /// A column by which summaries and the report split the customers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
+    /// What is maximised.
+    #[serde(default, skip_serializing_if = "Objective::is_response")]
+    pub objective: Objective,
     /// How scores are made.
     #[serde(default = "default_algorithm")]
     pub algorithm: Algorithm,
@@ -43,6 +46,9 @@ pub struct Config {
     /// What the promotions share.
     #[serde(default)]
     pub limits: Limits,
+    /// When sends are compared with the hold-out.
+    #[serde(default, skip_serializing_if = "UpliftRule::is_default")]
+    pub uplift: UpliftRule,
     /// Which columns of a chosen customer's row are kept as they were, so that features can be made of them anew.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: Keep,
@@ -54,6 +60,24 @@ pub struct Config {
     /// How tables in files are read.
     #[serde(default, skip_serializing_if = "TableRules::is_empty")]
     pub tables: TableRules,
+}
+
+/// What is maximised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Objective {
+    /// The rewards of the sends.
+    #[default]
+    Response,
+    /// What the sends bring beyond what their customers would do anyway, as the hold-out shows it.
+    Uplift,
+}
+
+impl Objective {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_response(&self) -> bool {
+        *self == Self::Response
+    }
 }
 
 /// A promotion.
@@ -68,6 +92,9 @@ pub struct Promotion {
     /// What a send costs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// What a unit of reward is worth, in the unit of the costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
     /// A column that says who may get it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<String>,
@@ -127,6 +154,41 @@ impl Default for Limits {
             group: Vec::new(),
         }
     }
+}
+
+/// When sends are compared with the hold-out, so that the difference is true.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpliftRule {
+    /// What a customer of the hold-out without an outcome has when the round is closed.
+    #[serde(default)]
+    pub silence: Silence,
+    /// The least share of the hold-out that must have an outcome; below, there is no uplift.
+    #[serde(default = "most")]
+    pub answered_share: f64,
+}
+
+impl Default for UpliftRule {
+    fn default() -> Self {
+        Self { silence: Silence::default(), answered_share: most() }
+    }
+}
+
+impl UpliftRule {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a customer of the hold-out without an outcome has when the round is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Silence {
+    /// Nothing is known of it: its outcome may still come.
+    #[default]
+    Unknown,
+    /// The default reward, as a send that is not answered: the answers come from a source that sees the hold-out too.
+    Default,
 }
 
 /// How many sends go to the customers with this value in a column, over all promotions.
@@ -279,6 +341,9 @@ fn one_u64() -> u64 {
 fn one_usize() -> usize {
     1
 }
+fn most() -> f64 {
+    0.9
+}
 fn fifty() -> usize {
     50
 }
@@ -304,6 +369,12 @@ impl Config {
         })?;
         config.check(&path.display().to_string())?;
         Ok(config)
+    }
+
+    /// Whether scores are profit: what rewards are worth, less what sends cost.
+    #[must_use]
+    pub fn is_profit(&self) -> bool {
+        self.promotion.iter().any(|promotion| promotion.value.is_some())
     }
 
     /// The place of a promotion among the blocks.

@@ -300,7 +300,10 @@ pub fn template(config: &Config, guess: &Guess) -> String {
          # column = \"region\"\n\
          # value = \"north\"\n\
          # min = 10\n\
-         # max = 500",
+         # max = 500\n\n\
+         # [uplift]\n\
+         # silence = \"default\"        # no answer counts as the default reward for the hold-out too\n\
+         # answered_share = 0.9       # the least share of the hold-out with an outcome, or there is no uplift",
         quoted(&config.customer),
         config.seed,
         armwise::Algorithm::NAMES.join(", "),
