@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift fuzz tools
 
 test: lint unit doc quick walk exactness python site spark
 
@@ -59,6 +59,11 @@ fuzz:
 	  $(FUZZ) run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	    -max_total_time=60 -timeout=20 -rss_limit_mb=2048 || exit 1; \
 	done
+
+# Simulated campaigns: uplift without an effect is zero, intervals cover, and the uplift objective brings more. The tests
+# play 8 of each kind, this 200; some ten minutes.
+uplift:
+	ARMWISE_CAMPAIGNS=200 $(CARGO) test $(FLAGS) --workspace --test uplift -- --nocapture
 
 # Every oracle against solvers of other people, on small instances.
 exactness: .venv/ready build

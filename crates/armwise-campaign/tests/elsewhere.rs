@@ -128,12 +128,15 @@ fn a_table_in_parts_gives_the_round_of_the_whole() {
         let path = folder.write("customers.csv", customers(ROWS));
         let mut campaign = begin(&folder, &path, rules).unwrap();
         for round in 1..=3 {
-            let expected = choose(&campaign, &whole, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
+            let expected =
+                choose(&campaign, &whole, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
             // Without a sample, with an honest one, and with one that guesses far too high.
             let some = table.slice(500, 600);
             for (sample, passes) in [(None, 1), (Some((some.clone(), ROWS as usize)), 1), (Some((some, 12)), 2)] {
                 let machines = Machines::new(&table, parts, sample);
-                let found = choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap();
+                let found =
+                    choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+                        .unwrap();
                 assert_eq!(found.sent, expected.sent, "round {round}, {parts} parts, {rules}");
                 let summary = |choice: &armwise_campaign::round::Choice| {
                     let mut summary = choice.summary.clone();
@@ -177,6 +180,8 @@ fn a_bad_row_is_named_by_its_part() {
     columns[1] = Arc::new(Float64Array::from(ages));
     let bad = RecordBatch::try_new(table.schema(), columns).unwrap();
     let machines = Machines::new(&bad, 3, None);
-    let error = choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).unwrap_err().to_string();
+    let error = choose(&campaign, &machines, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("part 2") && error.contains("row 721") && error.contains("age"), "{error}");
 }

@@ -181,7 +181,8 @@ impl Reference {
     fn model(&self, campaign: &Campaign) -> Model {
         let rounds = || campaign.rounds().keys().copied().filter(|round| !self.revoked.contains(round));
         let reward = |sent: &Sent| {
-            let silence = (self.closed.contains(&sent.id.round) && !sent.hold_out).then_some(0.0);
+            let counted = self.closed.contains(&sent.id.round) && !sent.hold_out && !self.aside.contains(&sent.id);
+            let silence = counted.then_some(0.0);
             self.known.get(&sent.id).copied().unwrap_or(silence)
         };
         // There is a third block once an outcome of the hold-out is known.

@@ -28,7 +28,8 @@ fn people() -> String {
 
 fn chosen_by(campaign: &Campaign, path: &Path, rules: TableRules) -> Result<Vec<Sent>, Error> {
     let table = Table::open(path, None)?.with(rules);
-    choose(campaign, &table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ()).map(|choice| choice.sent)
+    choose(campaign, &table, ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ())
+        .map(|choice| choice.sent)
 }
 
 fn chosen(campaign: &Campaign, path: &Path) -> Result<Vec<Sent>, Error> {

@@ -33,6 +33,7 @@ use crate::{
 };
 use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
 use choices::{Arms, Choices, Chosen};
+use customers::Customers;
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
 use rayon::prelude::*;
@@ -144,13 +145,7 @@ pub fn choose(
         }
     };
     let (mut customers, odd) = read(&mut choices)?;
-    if customers.len() == 0 {
-        return Err(Error::table(table.name(), "the table has no rows"));
-    }
-    if !choices.main.has_rows() {
-        let problem = "no customer may be chosen: all rest, are in the hold-out or are not eligible";
-        return Err(Error::table(table.name(), problem));
-    }
+    somebody(table, &customers, &choices)?;
     let (proven, unique) = rayon::join(|| choices.prove(), || customers.check(table, &config.customer));
     unique?;
     if !proven.map_err(|error| told(config, error))? {
@@ -207,6 +202,18 @@ pub(crate) fn kept_columns(config: &Config, recipe: &Recipe, table: &dyn Source)
             Some(kept.map(|(name, _)| name).collect())
         }
     })
+}
+
+/// Refuses a table of which nobody may be chosen.
+fn somebody(table: &dyn Source, customers: &Customers, choices: &Choices<'_>) -> Result<(), Error> {
+    if customers.len() == 0 {
+        return Err(Error::table(table.name(), "the table has no rows"));
+    }
+    if !choices.main.has_rows() {
+        let problem = "no customer may be chosen: all rest, are in the hold-out or are not eligible";
+        return Err(Error::table(table.name(), problem));
+    }
+    Ok(())
 }
 
 /// A digest of what is asked for: the options and the table.
