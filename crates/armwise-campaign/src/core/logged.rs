@@ -140,7 +140,7 @@ fn read(campaign: &Campaign, config: &Config, table: &dyn Source, keep: &[String
             recipe.read(&rows, &mut odd)?.features(None, &mut features);
             (features, odd)
         };
-        let kept = texts(&rows, keep)?;
+        let kept = texts(&rows, recipe, keep)?;
         let [customers, promotions] = [config.customer.as_str(), "promotion"].map(|column| rows.ids(column));
         let (customers, promotions, rewards) = (customers?, promotions?, rows.any_texts("reward")?);
         let chances = if probability { rows.any_texts("probability")? } else { vec![None; rows.len()] };

@@ -158,7 +158,7 @@ pub fn choose(
     let sources: Vec<&dyn Source> =
         if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
     let originals = match &kept {
-        Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
+        Some(columns) => collect(&sources, &config.customer, campaign.recipe(), columns, &sent)?,
         None => Vec::new(),
     };
     Ok(Choice { sent, summary, round, against: campaign.head(), originals, kept, request, earlier: None })
