@@ -8,6 +8,7 @@ armwise="${ARMWISE:-$here/../target/release/armwise}"
 armwise="$(cd "$(dirname "$armwise")" && pwd)/armwise"
 cd "${1:-$(mktemp -d)}"
 python3 "$here/customers.py" table customers.csv
+python3 "$here/customers.py" workbook customers.xlsx
 
 cat > rules.toml <<'RULES'
 customer = "customer"
@@ -59,7 +60,14 @@ for week in 1 2 3 4 5 6 7 8; do
     printf '\n[[promotion]]\nname = "gift"\nquota = { max = 800 }\n' >> new.toml
     "$armwise" amend spring.armwise --config new.toml
   fi
-  "$armwise" choose spring.armwise customers.csv --out sends.csv
+  if [ "$week" = 4 ]; then
+    # This week the table comes from a spreadsheet, and the sends go to one: the same customers, the same choice.
+    "$armwise" choose spring.armwise customers.csv --dry-run --json > from-csv.json
+    "$armwise" choose spring.armwise customers.xlsx --out sends.xlsx --json > from-xlsx.json
+    cmp from-csv.json from-xlsx.json
+  else
+    "$armwise" choose spring.armwise customers.csv --out sends.csv
+  fi
   round=$((round + 1))
   "$armwise" export spring.armwise results --round "$round" --out results.csv  # sends and the hold-out
   python3 "$here/customers.py" answers results.csv answers.csv

@@ -75,22 +75,15 @@ fn digest(originals: &[Original]) -> Sha {
     Sha::finish(hash)
 }
 
-/// The values of a batch, column by column. What the recipe reads as numbers is written as it reads them, however the
-/// table writes its numbers.
-pub(crate) fn texts(rows: &Rows, recipe: &Recipe, columns: &[String]) -> Result<Vec<Vec<Option<String>>>, Error> {
-    let number = |number: f64| (!number.is_nan()).then(|| number.to_string());
-    let texts = |column: &String| match recipe.is_number(column) {
-        true => Ok(rows.numbers(column)?.into_iter().map(number).collect()),
-        false => rows.originals(column),
-    };
-    columns.iter().map(texts).collect()
+/// The values of some rows of a batch, column by column.
+pub(crate) fn texts(rows: &Rows, columns: &[String]) -> Result<Vec<Vec<Option<String>>>, Error> {
+    columns.iter().map(|column| rows.originals(column)).collect()
 }
 
 /// Reads the columns of everybody who was chosen from tables that have them all. They are read once more for it, since a choice keeps features only.
 pub(crate) fn collect(
     tables: &[&dyn Source],
     customer: &str,
-    recipe: &Recipe,
     columns: &[String],
     sent: &[Sent],
 ) -> Result<Vec<Original>, Error> {
@@ -116,7 +109,7 @@ pub(crate) fn collect(
             continue;
         }
         let picked = rows.filtered(&chosen)?;
-        let mut texts = texts(&picked, recipe, columns)?;
+        let mut texts = texts(&picked, columns)?;
         for (place, name) in own.into_iter().enumerate() {
             found.insert(name, texts.iter_mut().map(|texts| texts[place].take()).collect());
         }

@@ -72,6 +72,20 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
     Constraint::Assignment(Assignment { quotas, per_row, on_infeasible, cost, budget })
 }
 
+/// The rules without minima, which can always be met: quotas become the most that is sent.
+pub(super) fn without_minima(config: &Config) -> Config {
+    let mut config = config.clone();
+    for quota in config.promotion.iter_mut().filter_map(|promotion| promotion.quota.as_mut()) {
+        let max = match *quota {
+            Quota::Exactly(count) => Some(count),
+            Quota::Between(QuotaRange { max, .. }) => max,
+        };
+        *quota = Quota::Between(QuotaRange { min: 0, max });
+    }
+    config.limits.group.iter_mut().for_each(|group| group.min = 0);
+    config
+}
+
 fn linear(
     config: &Config,
     quotas: &[(usize, Option<usize>)],

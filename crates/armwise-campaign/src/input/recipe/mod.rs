@@ -169,12 +169,6 @@ impl Recipe {
         read.map(Fitted::name).collect::<BTreeSet<_>>().into_iter()
     }
 
-    /// Whether a column is read as numbers and as nothing else.
-    pub(crate) fn is_number(&self, column: &str) -> bool {
-        let mut forms = self.columns.iter().filter(|own| own.name() == column).peekable();
-        forms.peek().is_some() && forms.all(|own| matches!(own, Fitted::Numeric { .. } | Fitted::Bins { .. }))
-    }
-
     /// Where the features of a column begin.
     fn first(&self, place: usize) -> usize {
         usize::from(self.bias) + self.columns[..place].iter().map(Fitted::dim).sum::<usize>()
