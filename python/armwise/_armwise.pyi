@@ -27,6 +27,8 @@ __all__ = [
     "check_algorithm",
     "command",
     "decision_of_rows",
+    "draft",
+    "explain",
     "export",
     "mean",
     "paired",
@@ -281,6 +283,7 @@ class Campaign:
 
 def explain(key: str | None = None) -> str: ...
 def draft(table: Any, reading: tuple[str | None, ...], rules: tuple[str, str]) -> str: ...
+
 @final
 class Problem:
     @staticmethod
