@@ -54,7 +54,7 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
             value: Some(OneOrMany::One(1.0)),
             min: Some(scaled(limit.min)),
             max: limit.max.map(scaled),
-            exactly: None,
+            ..Group::default()
         };
         let groups = limits.group.iter().enumerate().map(one).collect();
         return Constraint::Quotas(Quotas { k: *max, min: *min, groups, on_infeasible });
@@ -69,7 +69,7 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
     };
     let cost = budget.map(|_| COST.to_owned());
     let quotas = BlockQuotas::Each(quotas.iter().map(quota).collect());
-    Constraint::Assignment(Assignment { quotas, per_row, on_infeasible, cost, budget })
+    Constraint::Assignment(Assignment { per_row, on_infeasible, cost, budget, ..Assignment::new(quotas) })
 }
 
 fn linear(
