@@ -13,6 +13,7 @@ mod filling;
 mod filter;
 mod flow;
 mod grid;
+mod mix;
 mod network;
 mod newton;
 mod offers;
