@@ -9,9 +9,11 @@ use super::network::Network;
 use crate::oracle::{Missing, Pick, Price};
 
 /// The best filling: as many mandatory units as possible, then the largest sum.
-pub(super) struct Filling {
+pub(super) struct Filling<'a> {
     pub(super) arms: Vec<Pick>,
-    pub(super) network: Network,
+    pub(super) network: &'a Network,
+    /// The price of each limit that proves it, mandatory units aside.
+    pub(super) prices: Vec<f64>,
     pub(super) per_row: usize,
     /// What one more unit would add to (mandatory units, sum of scores) for each limit.
     pub(super) worth: Vec<(bool, f64)>,
@@ -42,7 +44,7 @@ pub(super) fn worth(flow: &Flow<'_>, grid: &Grid, scale: Scale, reached: &[bool]
     (0..network.root()).map(of).collect()
 }
 
-impl Filling {
+impl Filling<'_> {
     /// How many arms count towards each limit.
     pub(super) fn counts(&self) -> Vec<usize> {
         self.network.counts(&self.arms)
@@ -56,7 +58,7 @@ impl Filling {
 
     /// How far each limit is below its minimum.
     pub(super) fn missing(&self) -> Vec<Missing> {
-        let Network { bounds, names, .. } = &self.network;
+        let Network { bounds, names, .. } = self.network;
         let short = self.counts().into_iter().enumerate().filter(|&(limit, chosen)| chosen < bounds[limit].0);
         short.map(|(limit, chosen)| Missing { of: names[limit].clone(), needed: bounds[limit].0, chosen }).collect()
     }
@@ -76,7 +78,7 @@ impl Filling {
         only_blocks.then(|| self.counts().into_iter().enumerate().map(floor).collect())
     }
 
-    pub(super) fn prices(&self, fill: bool) -> Vec<Price> {
+    pub(super) fn told(&self, fill: bool) -> Vec<Price> {
         let price = |(limit, chosen): (usize, usize)| {
             Some(Price { of: self.network.names[limit].clone(), value: self.price(limit, chosen, fill)? })
         };

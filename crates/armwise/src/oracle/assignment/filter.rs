@@ -6,7 +6,7 @@
 
 use super::grid::Scale;
 use super::network::{Network, Span};
-use super::newton::{Target, greedy, newton};
+use super::newton::{Target, greedy, newton, spread};
 use super::offers::Offers;
 use crate::Error;
 use crate::kernel::{EIGHT, Kernel};
@@ -64,8 +64,9 @@ pub(super) fn estimate(values: &[f64], network: &Network, per_row: usize) -> Est
         let prices = first_prices(values, network, per_row);
         return Estimate { floors: no_floors(network), prices };
     }
-    let Sample { mut prices, offers: sample, .. } = sample(values, network, per_row, group);
-    let mut floors = network.arm_prices(&network.potentials(&prices));
+    let sample = sample(values, network, per_row, group);
+    let mut floors = sample.floors(network);
+    let Sample { mut prices, offers: sample, .. } = sample;
     let share = sampled(values.len() / blocks, group).1;
     let targets: Vec<Target> = network.spans.iter().map(|span| Target::share(span, share)).collect();
     newton(network, &sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
@@ -116,10 +117,21 @@ fn worth_sampling(rows: usize, network: &Network, per_row: usize, group: usize) 
 struct Sample {
     /// Prices of the limits, too low on purpose.
     prices: Vec<f64>,
+    /// With groups, prices are not too low on purpose, since a limit may raise one price and lower another: by so much
+    /// they may be wrong.
+    margin: f64,
     /// The pairs that reach the prices of a smaller sample.
     offers: Offers,
     /// Whether the prices fill the quotas, up to sampling noise.
     even: bool,
+}
+
+impl Sample {
+    /// Floors that the arms of the whole will most probably reach.
+    fn floors(&self, network: &Network) -> Vec<f64> {
+        let prices = network.arm_prices(&network.potentials(&self.prices));
+        prices.into_iter().map(|price| price - self.margin).collect()
+    }
 }
 
 /// Prices, too low on purpose, from one row of each group, and the pairs of these rows that matter by the prices of a
@@ -127,26 +139,30 @@ struct Sample {
 fn sample(values: &[f64], network: &Network, per_row: usize, group: usize) -> Sample {
     let rows = values.len() / network.blocks;
     let (runs, share) = sampled(rows, group);
-    let targets: Vec<Target> = network.spans.iter().map(|span| Target::raised(span, share)).collect();
+    let groups = network.root() > network.blocks;
+    let target = |span: &Span| if groups { Target::share(span, share) } else { Target::raised(span, share) };
+    let targets: Vec<Target> = network.spans.iter().map(target).collect();
     let coarse =
         worth_sampling(rows, network, per_row, group * GROUP).then(|| sample(values, network, per_row, group * GROUP));
     let goal = targets.iter().map(Target::noise).sum();
-    let from = |coarse: Option<&[f64]>| {
-        let floors =
-            coarse.map_or_else(|| no_floors(network), |prices| network.arm_prices(&network.potentials(prices)));
+    let from = |coarse: Option<&Sample>| {
+        let floors = coarse.map_or_else(|| no_floors(network), |coarse| coarse.floors(network));
         let offers = sampled_pairs(values, network, runs, group, &floors);
-        let mut prices = coarse.map_or_else(|| greedy(network, &offers, per_row, &targets), <[f64]>::to_vec);
+        let start = coarse.map(|coarse| coarse.prices.clone());
+        let mut prices = start.unwrap_or_else(|| greedy(network, &offers, per_row, &targets));
         let left = newton(network, &offers, per_row, &targets, goal, &mut prices);
         (prices, offers, left)
     };
-    let (prices, offers, left) = from(coarse.as_ref().map(|coarse| &coarse.prices[..]));
+    let (prices, offers, left) = from(coarse.as_ref());
     // If the smaller sample filled its quotas and this one does not, the smaller one pruned pairs that matter. (With
     // many equal scores, no sample of any size fills its quotas.)
     let wrong = |left: f64| left > WRONG * goal;
     let misled = wrong(left) && coarse.is_some_and(|coarse| coarse.even);
     let again = if misled { Some(from(None)).filter(|again| again.2 < left) } else { None };
     let (prices, offers, left) = again.unwrap_or((prices, offers, left));
-    Sample { prices, offers, even: !wrong(left) }
+    // The noise of the sample, three times as many units to be safe, and what is still in the wrong place.
+    let margin = if groups { 2.0 * spread(network, &offers, per_row, &prices, 6.0 * goal + left) } else { 0.0 };
+    Sample { prices, margin, offers, even: !wrong(left) }
 }
 
 /// The pairs of a sample's rows that reach these floors.
@@ -163,7 +179,13 @@ fn sampled_pairs(values: &[f64], network: &Network, runs: usize, group: usize, f
 /// The rows in a sample of one row in eight, for tests that mislead it.
 #[cfg(test)]
 pub(crate) fn sampled_rows(rows: usize) -> Vec<usize> {
-    (0..sampled(rows, GROUP).0).flat_map(|index| run(index, GROUP) * RUN..(run(index, GROUP) + 1) * RUN).collect()
+    sample_of(rows, GROUP).0
+}
+
+/// The rows of a sample with one row in so many, and which share of all rows they are.
+pub(super) fn sample_of(rows: usize, group: usize) -> (Vec<usize>, f64) {
+    let (runs, share) = sampled(rows, group);
+    ((0..runs).flat_map(|index| run(index, group) * RUN..(run(index, group) + 1) * RUN).collect(), share)
 }
 
 /// Which run of a group of runs is sampled: a fixed hash decides, so that a period in the data cannot coincide with a

@@ -5,8 +5,7 @@
 //! can be improved at the price, so a cycle brings exactly its cost times the price: those that cost most and still fit
 //! are taken first.
 
-use super::{Assignment, network::Network};
-use crate::Error;
+use super::network::Network;
 use crate::oracle::{Pick, Scores};
 
 /// A step of a cycle, from one node to another.
@@ -20,14 +19,13 @@ struct Step {
 
 /// The arms that fit, improved by cycles of the difference to the dearer arms.
 pub(super) fn mix(
-    of: &Assignment,
+    network: &Network,
     scores: &Scores<'_>,
     costs: &[f64],
     budget: f64,
     fitting: &[Pick],
     dearer: &[Pick],
-) -> Result<Vec<Pick>, Error> {
-    let network = of.network(scores)?;
+) -> Vec<Pick> {
     let (blocks, root) = (network.blocks, network.root());
     let sorted = |arms: &[Pick]| {
         let mut arms = arms.to_vec();
@@ -35,7 +33,7 @@ pub(super) fn mix(
         arms
     };
     let (mut chosen, other) = (sorted(fitting), sorted(dearer));
-    let steps = steps(scores, &network, &chosen, &other);
+    let steps = steps(scores, network, &chosen, &other);
     let value = |row: usize, block: usize, of: &dyn Fn(usize) -> f64| {
         if block == blocks { 0.0 } else { of(row * blocks + block) }
     };
@@ -66,7 +64,7 @@ pub(super) fn mix(
     }
     chosen.retain(|arm| !gone.contains(arm));
     chosen.extend(come);
-    Ok(chosen)
+    chosen
 }
 
 /// The difference of two fillings as steps from node to node, in an order that does not depend on that of the rows.

@@ -31,6 +31,7 @@ pub use quota::{BlockQuotas, Quota, QuotaRange};
 use super::{Group, Needs, OnInfeasible, Oracle, Scores, Selection, raised, rows_of};
 use crate::error::{Error, check};
 use filling::Filling;
+use filter::Estimate;
 use grid::Grid;
 use network::Network;
 use quota::Slots;
@@ -128,15 +129,20 @@ impl Assignment {
     /// The best filling. Penalties (-1e30 for "please do not") would set the scale and make the other scores vanish, so
     /// it is tried without them first. The result is optimal if it fills as many mandatory units and no super arm with
     /// a penalty can be worth as much.
-    fn fill(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
+    fn fill<'a>(
+        &self,
+        scores: &Scores<'_>,
+        network: &'a Network,
+        guess: Option<Estimate>,
+    ) -> Result<Filling<'a>, Error> {
         if self.per_row >= scores.blocks() && self.groups.is_empty() {
-            return separate::fill(scores, self.network(scores)?);
+            return separate::fill(scores, network);
         }
-        let given = self.fill_as_given(scores)?;
+        let given = self.fill_as_given(scores, network, guess)?;
         let Some(penalty) = given.penalty else { return Ok(given) };
         let forbid = |&score: &f64| if score < penalty { f64::NEG_INFINITY } else { score };
         let values: Vec<f64> = scores.values().iter().map(forbid).collect();
-        let mut without = self.fill(&scores.with_values(&values))?;
+        let mut without = self.fill(&scores.with_values(&values), network, None)?;
         let arms = (scores.len() * without.per_row) as f64;
         let sum = without.arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
         let enough = without.mandatory() == given.mandatory() && sum > arms * given.best.max(0.0) + penalty;
@@ -151,21 +157,28 @@ impl Assignment {
     }
 
     fn network(&self, scores: &Scores<'_>) -> Result<Network, Error> {
-        Network::new(&self.quotas, &self.groups, self.per_row.min(scores.blocks()), scores)
+        let separate = self.per_row >= scores.blocks() && self.groups.is_empty();
+        let network = Network::new(&self.quotas, &self.groups, self.per_row.min(scores.blocks()), scores)?;
+        Ok(if separate { network } else { network.connected() })
     }
 
-    fn fill_as_given(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
+    fn fill_as_given<'a>(
+        &self,
+        scores: &Scores<'_>,
+        network: &'a Network,
+        guess: Option<Estimate>,
+    ) -> Result<Filling<'a>, Error> {
         check("per_row", self.per_row as f64, self.per_row > 0, "at least 1")?;
         let blocks = scores.blocks();
-        let network = self.network(scores)?.connected();
         let per_row = self.per_row.min(blocks);
         let grid = Grid::new(blocks, network.root() - blocks);
-        let filter::Estimate { mut floors, prices: mut start } = filter::estimate(scores.values(), &network, per_row);
+        let guess = guess.unwrap_or_else(|| filter::estimate(scores.values(), network, per_row));
+        let Estimate { mut floors, prices: mut start } = guess;
         let mut lowered = 0;
         loop {
-            let kept = filter::keep(scores, &network, &floors)?;
+            let kept = filter::keep(scores, network, &floors)?;
             let first = start.as_ref().map(|prices| prices.iter().map(|&price| kept.scale.down(price)).collect());
-            let mut solution = solve::solve(&kept, &network, per_row, &grid, first);
+            let mut solution = solve::solve(&kept, network, per_row, &grid, first);
             let prices = &solution.flow.prices;
             // Pruned pairs have values below the floors, so at prices at or above the floors they are not chosen.
             let arm = |place: usize| {
@@ -197,14 +210,17 @@ impl Assignment {
                 start = if filled {
                     Some((0..network.root()).map(|limit| lower(price(limit))).collect())
                 } else {
-                    filter::first_prices(scores.values(), &network, per_row)
+                    filter::first_prices(scores.values(), network, per_row)
                 };
                 continue;
             }
             ties::break_ties(&mut solution, scores);
             let worth = filling::worth(&solution.flow, &grid, kept.scale, &solution.reached);
             let (best, penalty, arms) = (kept.best, kept.penalty, solution.arms(scores));
-            return Ok(Filling { best, penalty, arms, network, per_row, worth });
+            let price = |limit: usize| solution.flow.prices[limit] - solution.flow.prices[network.parents[limit]];
+            let prices =
+                (0..network.root()).map(|limit| kept.scale.up(grid.score(price(limit) % grid.bonus))).collect();
+            return Ok(Filling { best, penalty, arms, network, prices, per_row, worth });
         }
     }
 }
@@ -250,7 +266,7 @@ impl Oracle for Assignment {
         if !exact || self.per_row == 0 || self.per_row >= slots.len() {
             return Ok(None);
         }
-        let floors = filter::estimate(sample.values(), &self.network(sample)?.connected(), self.per_row).floors;
+        let floors = filter::estimate(sample.values(), &self.network(sample)?, self.per_row).floors;
         Ok(Some(floors).filter(|floors| !floors.contains(&f64::NEG_INFINITY)))
     }
 
@@ -268,21 +284,52 @@ impl Oracle for Assignment {
         if self.budget.is_some() {
             return Ok((0..part.len()).collect());
         }
-        Ok(rows_of(&self.fill(part)?.arms))
+        if !self.groups.is_empty() {
+            return self.candidates_of_strata(part);
+        }
+        Ok(rows_of(&self.fill(part, &self.network(part)?, None)?.arms))
     }
 }
 
 impl Assignment {
+    /// Where there are groups, rows of different groups may need each other: a row of one group makes room in a block
+    /// for a row of another. But rows in the same groups replace each other. Given how many of them each block gets, they
+    /// are an assignment of their own, and when these numbers grow, no row leaves its best filling. So the rows of the
+    /// best filling of each stratum alone suffice, at the largest numbers that the maxima allow.
+    fn candidates_of_strata(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        let all = || Ok((0..part.len()).collect());
+        let network = match self.network(part) {
+            Err(Error::CrossingGroups { .. }) => return all(),
+            network => network?,
+        };
+        let mut rows = vec![0; network.strata()];
+        (0..part.len()).for_each(|row| rows[network.stratum(row)] += 1);
+        match network.alone(&rows) {
+            None => all(),
+            Some(alone) => Ok(rows_of(&self.fill(part, &alone, None)?.arms)),
+        }
+    }
+
     /// The best super arm, whatever it costs.
     fn best(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        let filling = self.fill(scores)?;
+        Ok(self.best_from(scores, &self.network(scores)?, None)?.0)
+    }
+
+    /// The same with a network that is known, and perhaps with a guess at floors and prices; with the prices of the limits.
+    fn best_from(
+        &self,
+        scores: &Scores<'_>,
+        network: &Network,
+        guess: Option<Estimate>,
+    ) -> Result<(Selection, Vec<f64>), Error> {
+        let filling = self.fill(scores, network, guess)?;
         let missing = filling.missing();
         if !missing.is_empty() && self.on_infeasible == OnInfeasible::Error {
-            let Filling { arms, network, per_row, .. } = &filling;
-            return Err(Error::Infeasible(cut::explain(scores, *per_row, network, arms)));
+            return Err(Error::Infeasible(cut::explain(scores, filling.per_row, network, &filling.arms)));
         }
-        let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
+        let prices = filling.told(self.on_infeasible == OnInfeasible::Fill);
         let floors = if missing.is_empty() { filling.floors() } else { None };
-        Ok(Selection { prices, missing, floors, ..Selection::in_order(filling.arms, scores) })
+        let selection = Selection { prices, missing, floors, ..Selection::in_order(filling.arms, scores) };
+        Ok((selection, filling.prices))
     }
 }

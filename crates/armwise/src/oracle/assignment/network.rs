@@ -23,23 +23,25 @@ pub(super) struct Span {
     pub(super) most: i64,
     /// The limit is a single number, so that one more unit of it raises both bounds.
     pub(super) exact: bool,
+    /// How many units it has if it binds; 0 for a group without limits.
+    pub(super) usual: usize,
 }
 
 impl Span {
     fn of_block(slots: &Slots) -> Self {
         let (min, max) = (slots.min.cast_signed() as i64, slots.max.cast_signed() as i64);
-        Self { least: 0, min, max, most: max, exact: slots.exact }
+        Self { least: 0, min, max, most: max, exact: slots.exact, usual: slots.max }
     }
 
     /// Of a group over all blocks: bounds change sign and sides.
     fn of_nobody(slots: &Slots) -> Self {
-        let Self { min, max, exact, .. } = Self::of_block(slots);
-        Self { least: -max, min: -max, max: -min, most: 0, exact }
+        let Self { min, max, exact, usual, .. } = Self::of_block(slots);
+        Self { least: -max, min: -max, max: -min, most: 0, exact, usual }
     }
 }
 
 /// The nodes and the ways between them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Network {
     pub(super) blocks: usize,
     /// Of each node but the root: the blocks first, then the groups.
@@ -108,7 +110,9 @@ impl Network {
             for (limits, parent) in limits.iter().zip(parents) {
                 let slots = slots(limits.min, limits.max, rows);
                 let all = column == blocks;
-                network.spans.push(if all { Span::of_nobody(&slots) } else { Span::of_block(&slots) });
+                let span = if all { Span::of_nobody(&slots) } else { Span::of_block(&slots) };
+                let usual = if limits.max > rows { slots.min } else { slots.max };
+                network.spans.push(Span { usual, ..span });
                 let around = if all { usize::MAX } else { column };
                 network.parents.push(parent.map_or(around, |parent| first + parent));
                 network.names.push(limits.least().clone());
@@ -169,6 +173,73 @@ impl Network {
         }
         self.gather(&mut through);
         through[..self.root()].iter().map(|units| units.abs() as usize).collect()
+    }
+
+    /// Each stratum alone, with as many rows in each block as its maxima allow, whatever the other strata do: the largest
+    /// numbers that a filling can ask of it. None if that is all rows.
+    pub(super) fn alone(&self, rows: &[usize]) -> Option<Self> {
+        let most = |limit: usize| self.bounds[limit].1;
+        let around = |node: usize| {
+            std::iter::successors(Some(node), |&node| self.parents.get(node).copied())
+                .take_while(|&node| node < self.root())
+        };
+        let unlimited = Span { least: 0, min: 0, max: i64::MAX >> 8, most: i64::MAX >> 8, exact: false, usual: 0 };
+        let mut alone = Self {
+            spans: vec![unlimited; self.blocks],
+            parents: vec![usize::MAX; self.blocks],
+            names: (0..self.blocks).map(Limit::Block).collect(),
+            bounds: vec![(0, usize::MAX); self.blocks],
+            columns: (0..self.blocks).collect(),
+            nodes: Vec::new(),
+            ..self.clone()
+        };
+        let mut all = true;
+        for (stratum, &rows) in rows.iter().enumerate() {
+            let together = around(self.node(stratum, self.blocks)).map(most).min().unwrap_or(usize::MAX);
+            let mut places = 0;
+            for block in 0..self.blocks {
+                let here = around(self.node(stratum, block)).map(most).min().unwrap_or(usize::MAX);
+                let count = here.min(together).min(rows);
+                places += count;
+                alone.nodes.push(alone.spans.len() as u32);
+                alone.spans.push(Span { exact: true, ..Span::of_block(&slots(count, count, rows)) });
+                alone.parents.push(block);
+                alone.names.push(Limit::Block(block));
+                alone.bounds.push((count, count));
+                alone.columns.push(block);
+            }
+            all &= places >= rows;
+            alone.nodes.push(u32::MAX);
+        }
+        let root = alone.spans.len();
+        alone.columns.push(self.blocks);
+        alone.parents.iter_mut().for_each(|parent| *parent = (*parent).min(root));
+        alone.nodes.iter_mut().for_each(|node| *node = (*node).min(root as u32));
+        alone.inside_out = (self.blocks..root).chain(0..self.blocks).collect();
+        (alone.ways, alone.pairs) = (Vec::new(), 0);
+        (!all).then(|| alone.connected())
+    }
+
+    /// The same network for a sample of the rows, with its share of every limit.
+    pub(super) fn sampled(&self, rows: &[usize], share: f64) -> Self {
+        let scale = |count: i64| (count as f64 * share).round() as i64;
+        let share_of = |count: usize| {
+            if count == usize::MAX { count } else { scale(count.min(i64::MAX as usize) as i64).unsigned_abs() as usize }
+        };
+        let spans = self.spans.iter().map(|span| Span {
+            least: scale(span.least),
+            min: scale(span.min),
+            max: scale(span.max),
+            most: scale(span.most),
+            ..*span
+        });
+        let strata = if self.strata.is_empty() { &[] } else { rows };
+        Self {
+            spans: spans.collect(),
+            bounds: self.bounds.iter().map(|&(min, max)| (share_of(min), share_of(max))).collect(),
+            strata: strata.iter().map(|&row| self.strata[row]).collect(),
+            ..self.clone()
+        }
     }
 
     /// The node where all units end.

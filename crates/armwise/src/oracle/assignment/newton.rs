@@ -21,29 +21,28 @@ const REACH: f64 = 3.0;
 pub(super) struct Target {
     min: f64,
     pub(super) max: f64,
+    usual: f64,
 }
 
 impl Target {
     /// The limits of a sample with this share of the rows; of all rows, for a share of 1.
     pub(super) fn share(span: &Span, share: f64) -> Self {
-        Self { min: span.min as f64 * share, max: span.max as f64 * share }
+        Self { min: span.min as f64 * share, max: span.max as f64 * share, usual: span.usual as f64 * share }
     }
 
-    /// The same, raised by three standard errors and two units, so that prices come out too low rather than too high.
+    /// The same for quotas, raised by three standard errors and two units, so that prices come out too low rather than too high.
     pub(super) fn raised(span: &Span, share: f64) -> Self {
         let raise = |count: i64| {
-            let mean = count.unsigned_abs() as f64 * share;
-            (mean + 3.0 * mean.sqrt() + 2.0).copysign(count as f64)
+            let mean = count as f64 * share;
+            mean + 3.0 * mean.sqrt() + 2.0
         };
-        if span.max <= 0 && span.min < 0 {
-            return Self { min: raise(span.min), max: if span.max < 0 { raise(span.max) } else { 0.0 } };
-        }
-        Self { min: if span.min > 0 || span.exact { raise(span.min) } else { 0.0 }, max: raise(span.max) }
+        let max = raise(span.max);
+        Self { min: if span.min > 0 || span.exact { raise(span.min) } else { 0.0 }, max, usual: max }
     }
 
     /// Half the standard error of a sample's demand: its prices cannot be more accurate than that.
     pub(super) fn noise(&self) -> f64 {
-        0.5 + 0.5 * self.max.abs().max(self.min.abs()).sqrt()
+        0.5 + 0.5 * self.usual.sqrt()
     }
 
     /// Whether there is room between the bounds.
@@ -151,6 +150,13 @@ pub(super) fn newton(
         }
     }
     least
+}
+
+/// How far prices may be off if this many units are in the wrong place: the loss that so many cheapest moves stay below.
+pub(super) fn spread(network: &Network, offers: &Offers, per_row: usize, prices: &[f64], units: f64) -> f64 {
+    let mut rows = Rows::new(network, offers, per_row);
+    rows.demand(&network.arm_prices(&network.potentials(prices)));
+    rows.bandwidth(units, network.root()).unwrap_or(f64::INFINITY)
 }
 
 /// All rows, and those among them whose choice may change soon.

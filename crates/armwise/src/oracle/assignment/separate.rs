@@ -9,7 +9,7 @@ use crate::oracle::{Pick, Scores, top_k::Best};
 
 /// The best filling of every block on its own.
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
-pub(super) fn fill(scores: &Scores<'_>, network: Network) -> Result<Filling, Error> {
+pub(super) fn fill<'a>(scores: &Scores<'_>, network: &'a Network) -> Result<Filling<'a>, Error> {
     let (rows, blocks) = (scores.len(), scores.blocks());
     // No more than there are rows, and one more for the price.
     let bounds: Vec<(usize, usize)> = network.bounds.iter().map(|&(min, max)| (min.min(rows), max.min(rows))).collect();
@@ -44,7 +44,8 @@ pub(super) fn fill(scores: &Scores<'_>, network: Network) -> Result<Filling, Err
         worth.push(best.get(chosen).map_or((false, 0.0), |&next| (true, scores.get(next))));
         arms.extend_from_slice(&best[..chosen]);
     }
-    Ok(Filling { arms, network, per_row: blocks, worth, best: largest, penalty: None })
+    let prices = worth.iter().map(|worth: &(bool, f64)| worth.1).collect();
+    Ok(Filling { arms, network, prices, per_row: blocks, worth, best: largest, penalty: None })
 }
 
 #[cfg(test)]
