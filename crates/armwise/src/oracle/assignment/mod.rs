@@ -8,6 +8,7 @@
 //! prices. If a customer may be in all promotions and there are no groups, [`separate`] alone suffices.
 
 mod choice;
+mod crossing;
 mod cut;
 mod filling;
 mod filter;
@@ -28,8 +29,9 @@ pub(crate) use filter::pairs_above;
 pub(crate) use filter::sampled_rows;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
+use super::linear::a_minute;
 use super::{Group, Needs, OnInfeasible, Oracle, Scores, Selection, raised, rows_of};
-use crate::error::{Error, check};
+use crate::error::{Error, check, positive};
 use filling::Filling;
 use filter::Estimate;
 use grid::Grid;
@@ -64,13 +66,22 @@ use serde::{Deserialize, Serialize};
 /// the largest.
 ///
 /// # Infeasible quotas
-/// The error names promotions that together need more than their eligible customers can fill. With
+/// The error names promotions that together need more than their eligible customers can fill, or with groups, minima
+/// that add up to more than other limits and the customers allow. With
 /// `on_infeasible = "fill"` as many mandatory units as possible are filled, then the sum is maximised, and the
 /// selection says what is missing.
 ///
 /// # Budget
 /// With `cost` and `budget`, the chosen arms together may cost at most the budget. The answer is then optimal if it
 /// uses the budget up exactly; otherwise it says how far from the best it may be (see `within_budget.rs`).
+///
+/// # Groups
+/// `groups` limits how many arms the customers with a value in a column get, over all promotions or in one of them
+/// (`block`). The column must have one value per row. Groups over all promotions that are nested or disjoint, and likewise
+/// those of each promotion, are solved exactly, as above. Groups that cross go to the general solver (cargo feature
+/// `linear`), which has `time_limit` seconds; then ties are as in [`Linear`](super::Linear), and minima must be met. The
+/// price of a group is the value of one more unit of the bound that binds, among optimal prices where those of the
+/// promotions are least.
 ///
 /// # Reference
 /// Section VII-A2: "Sending promotions".
@@ -106,6 +117,9 @@ pub struct Assignment {
     /// What the chosen arms may cost together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
+    /// The most seconds for groups that cross; nothing else takes long.
+    #[serde(default = "a_minute")]
+    pub time_limit: f64,
 }
 
 fn one() -> usize {
@@ -117,7 +131,7 @@ impl Assignment {
     #[must_use]
     pub fn new(quotas: impl Into<BlockQuotas>) -> Self {
         let (groups, on_infeasible, cost, budget) = Default::default();
-        Self { quotas: quotas.into(), per_row: 1, groups, on_infeasible, cost, budget }
+        Self { quotas: quotas.into(), per_row: 1, groups, on_infeasible, cost, budget, time_limit: a_minute() }
     }
 
     /// The same with a budget: the values of a column, summed over the chosen arms, must not exceed it.
@@ -233,10 +247,15 @@ fn below(price: f64) -> f64 {
 
 impl Oracle for Assignment {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        match (&self.cost, self.budget) {
+        positive("time_limit", self.time_limit)?;
+        let found = match (&self.cost, self.budget) {
             (Some(cost), Some(budget)) => within_budget::argmax(self, scores, cost, budget),
             (None, None) => self.best(scores),
             _ => Err(Error::Constraint("a budget needs a column of costs, and costs need a budget".into())),
+        };
+        match found {
+            Err(Error::CrossingGroups { .. }) => crossing::argmax(self, scores),
+            found => found,
         }
     }
 

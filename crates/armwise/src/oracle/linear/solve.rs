@@ -33,7 +33,7 @@ struct Answer {
 }
 
 impl Linear {
-    pub(super) fn solve(
+    pub(in crate::oracle) fn solve(
         &self,
         scores: &Scores<'_>,
         arms: &[Pick],

@@ -77,7 +77,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// The class of an arm, for the groups that the sorter was made with.
-    pub(super) fn class(&mut self, given: &[Group], arm: Pick) -> Result<usize, Error> {
+    pub(in crate::oracle) fn class(&mut self, given: &[Group], arm: Pick) -> Result<usize, Error> {
         self.find(given, arm, false)
     }
 
