@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes bench soak powercut fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes keys bench soak powercut fuzz tools
 
 test: lint unit doc quick walk exactness python site
 
@@ -114,6 +114,10 @@ wheel:
 # The Python classes of the algorithms, written anew from the library's list of them.
 classes:
 	ARMWISE_PYTHON=write $(CARGO) test $(FLAGS) --workspace --test python_classes
+
+# The page of campaign.toml, written anew from the program's table of keys.
+keys:
+	ARMWISE_PAGE=write $(CARGO) test $(FLAGS) --workspace --test campaign_toml
 
 # The side-by-side tables, then whether every bar is met; slow, most of it the other solvers' time. Wants an idle
 # machine.

@@ -174,7 +174,7 @@ class Campaign:
         """Begins a campaign: fits the features on a table of customers and makes the file, which must not exist.
 
         The rules are those of campaign.toml: the path of such a file, or a dictionary of the same keys. A campaign can
-        begin with what a policy has learned, or a file of its `save`.
+        begin with what another campaign's `policy()` has learned, or a file of its `save`: with its features, too.
         """
         begun = _armwise.Campaign.init(os.fspath(path), _rows(table), format, _rules(rules), _learner(learner))
         made = cls(path)
@@ -237,7 +237,7 @@ class Campaign:
         return self._native.close(round, key)
 
     def revoke(self, round: int, *, key: str | None = None) -> dict[str, Any]:
-        """Takes a round back that was never sent: no rewards, no rest, no controls."""
+        """Takes a round back that was never sent: no rewards, no rest, no hold-out."""
         return self._native.revoke(round, key)
 
     def amend(self, rules: Rules, *, key: str | None = None) -> dict[str, Any]:

@@ -196,12 +196,18 @@ def test_revoke_amend_dry_run_and_sends_again(begun: aw.Campaign) -> None:
 
 def test_a_policy_begins_a_campaign_and_comes_out_of_it(tmp_path: Path) -> None:
     path = tmp_path / "c.armwise"
-    features = aw.Campaign.init(tmp_path / "other.armwise", pa.table(people()), RULES).begun["features"]
+    other = aw.Campaign.init(tmp_path / "other.armwise", pa.table(people()), RULES)
+    other.choose(pa.table(people()))
+    policy = other.policy()
     rng = np.random.default_rng(1)
-    policy = aw.ArmWiseTS(blocks=2, seed=4)
-    policy.partial_fit(rng.normal(size=(30, features)), rng.uniform(size=30), blocks=np.arange(30) % 2)
+    policy.partial_fit(rng.normal(size=(30, other.begun["features"])), rng.uniform(size=30), blocks=np.arange(30) % 2)
     campaign = aw.Campaign.init(path, pa.table(people()), RULES, learner=policy)
     assert campaign.policy().theta_.tobytes() == policy.theta_.tobytes()
+    # A policy that does not say what its features are made of cannot be applied to a table.
+    unknown = aw.ArmWiseTS(blocks=2, seed=4)
+    unknown.partial_fit(rng.normal(size=(30, other.begun["features"])), rng.uniform(size=30), blocks=np.arange(30) % 2)
+    with pytest.raises(aw.InputError, match="from which columns its features are made"):
+        aw.Campaign.init(tmp_path / "x.armwise", pa.table(people()), RULES, learner=unknown)
 
 
 def test_the_report_is_a_page_too(begun: aw.Campaign, tmp_path: Path) -> None:

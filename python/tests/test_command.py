@@ -26,12 +26,15 @@ def test_a_saved_policy_begins_a_campaign_and_comes_back(tmp_path):
         subprocess.run([COMMAND, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
     rng = np.random.default_rng(5)
-    policy = aw.ArmWiseTS(lam=1.0, v=0.1, blocks=2, seed=1)
-    policy.partial_fit(rng.normal(size=(30, 3)), rng.uniform(size=30), blocks=np.arange(30) % 2)
-    policy.save(tmp_path / "p.json")
     rows = [f"c{i},{rng.normal()},{rng.normal()}" for i in range(60)]
     (tmp_path / "customers.csv").write_text("\n".join(["customer,age,visits", *rows]) + "\n")
     (tmp_path / "rules.toml").write_text(RULES)
+    # A policy whose features are a campaign's, with what was learned elsewhere.
+    armwise("init", "before.armwise", "--from", "customers.csv", "--config", "rules.toml")
+    armwise("export", "before.armwise", "learner", "--out", "p.json")
+    policy = aw.load(tmp_path / "p.json")
+    policy.partial_fit(rng.normal(size=(30, 3)), rng.uniform(size=30), blocks=np.arange(30) % 2)
+    policy.save(tmp_path / "p.json")
 
     armwise("init", "c.armwise", "--from", "customers.csv", "--config", "rules.toml", "--learner", "p.json")
     armwise("export", "c.armwise", "learner", "--out", "q.json")

@@ -2,12 +2,12 @@
 
 use crate::{
     Campaign, Error,
-    config::{Config, LeftOut, guess, room},
-    core::{LAST_GIVEN_ROUND, Setup},
+    config::{Config, Guess, LeftOut, guess, room},
+    core::{SavedLearner, Setup},
     input::Source,
     recipe::{Extreme, Recipe, fit_and_look},
 };
-use armwise::{Algorithm, Learner, Model};
+use armwise::Learner;
 use serde::Serialize;
 use std::path::Path;
 
@@ -28,22 +28,23 @@ pub struct Begun {
     pub recipe: Recipe,
 }
 
-/// Fills in the features of a configuration that lists none, and names the columns left out.
+/// Fills in the features of a configuration that lists none, and says what the columns of the table look like; nothing
+/// where the configuration lists them.
 ///
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read.
-pub fn complete(config: &mut Config, table: &dyn Source) -> Result<LeftOut, Error> {
+pub fn complete(config: &mut Config, table: &dyn Source) -> Result<Guess, Error> {
     if !config.features.column.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Guess::default());
     }
     // Columns that split customers into segments and groups may well predict who answers.
     let splits =
         |name: &String| config.segment.as_ref() == Some(name) || config.limits.group.iter().any(|g| g.column == *name);
     let mut own = config.own_columns();
     own.retain(|name| *name == config.customer || !splits(name));
-    let (columns, left_out) = guess(table, &own)?;
-    config.features.column = columns;
-    Ok(left_out)
+    let guess = guess(table, &own)?;
+    config.features.column.clone_from(&guess.columns);
+    Ok(guess)
 }
 
 /// Makes the campaign's file.
@@ -54,30 +55,39 @@ pub fn init(path: &Path, table: &dyn Source, config: Config) -> Result<(Campaign
     init_from(path, table, config, None)
 }
 
-/// As [`init`], from what another learner has learned: `start` is a name for messages and the text of the file that
-/// the library's `to_json` or Python's `save` wrote. The algorithm stays the campaign's; its rounds continue the
+/// As [`init`], from what another learner has learned. The features are the learner's, with their scales: the table is
+/// only looked at. Promotions are known by their names, and the algorithm stays the campaign's; its rounds continue the
 /// count of the learner's.
 ///
 /// # Errors
-/// As [`init`], and [`Error::Config`] for a learner of another shape or with another forgetting factor.
+/// As [`init`], and [`Error::Config`] for a learner that does not fit.
 pub fn init_from(
     path: &Path,
     table: &dyn Source,
     mut config: Config,
-    start: Option<(&str, &str)>,
+    learner: Option<&SavedLearner>,
 ) -> Result<(Campaign, Begun), Error> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.to_owned() });
     }
-    let left_out = complete(&mut config, table)?;
+    if let Some(learner) = learner.filter(|_| config.features.column.is_empty()) {
+        config.features = learner.origin.features.clone();
+    }
+    let left_out = complete(&mut config, table)?.left_out;
     config.check("the rules")?;
     let needed: Vec<String> = config.own_columns().into_iter().collect();
     table.batches(Some(&needed))?;
-    let (recipe, extremes) = fit_and_look(&config, table)?;
+    let (start, (recipe, extremes)) = match learner {
+        None => (None, fit_and_look(&config, table)?),
+        Some(learner) => {
+            let recipe = learner.origin.recipe.clone();
+            look(&recipe, table)?;
+            (Some(learner.model_for(&config)?), (recipe, Vec::new()))
+        }
+    };
     room(recipe.dim(), config.promotion.len())?;
     // Refuses parameters outside their range before the file is there.
     Learner::new(config.algorithm, recipe.dim(), config.promotion.len())?;
-    let start = start.map(|(name, text)| known(name, text, &config, &recipe)).transpose()?;
     let begun = Begun {
         promotions: config.promotion.iter().map(|promotion| promotion.name.clone()).collect(),
         features: recipe.dim(),
@@ -89,29 +99,11 @@ pub fn init_from(
     Ok((Campaign::create(path, Setup { start, ..Setup::new(config, recipe) })?, begun))
 }
 
-/// The model of a saved learner, if it fits.
-fn known(name: &str, text: &str, config: &Config, recipe: &Recipe) -> Result<Model, Error> {
-    let bad = |problem: String| Error::Config { place: name.to_owned(), problem, cause: None };
-    let learner = Learner::<Algorithm>::from_json(text).map_err(|error| Error::Config {
-        place: name.to_owned(),
-        problem: error.to_string(),
-        cause: Some(error.into()),
-    })?;
-    let model = learner.model().clone();
-    let shape = (model.dim(), model.blocks().len());
-    let needed = (recipe.dim(), config.promotion.len());
-    if shape != needed {
-        return Err(bad(format!(
-            "the learner has {} features and {} blocks, the campaign has {} features and {} promotions",
-            shape.0, shape.1, needed.0, needed.1
-        )));
+/// Refuses a table that a recipe cannot be applied to.
+fn look(recipe: &Recipe, table: &dyn Source) -> Result<(), Error> {
+    let columns: Vec<String> = recipe.names().map(str::to_owned).collect();
+    for rows in table.batches(Some(&columns))? {
+        recipe.apply(&rows?)?;
     }
-    if model.gamma().to_bits() != config.gamma.to_bits() {
-        let (found, gamma) = (model.gamma(), config.gamma);
-        return Err(bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}")));
-    }
-    if model.t() > LAST_GIVEN_ROUND {
-        return Err(bad(format!("the learner's last round is {}, which leaves no room for more rounds", model.t())));
-    }
-    Ok(model)
+    Ok(())
 }

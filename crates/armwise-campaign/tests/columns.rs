@@ -20,7 +20,7 @@ use std::{
 const RULES: &str = "segment = \"region\"\n[limits]\nhold_out = 0.2\n[[promotion]]\nname = \"mail\"\nquota = 12\n\
     [[promotion]]\nname = \"call\"\nquota = 5\n";
 
-/// A campaign in which every column has a value somewhere: keys, controls, segments, bounces, a checkpoint.
+/// A campaign in which every column has a value somewhere: keys, a hold-out, segments, bounces, a checkpoint.
 fn campaign(folder: &Folder) -> PathBuf {
     let table = folder.write("customers.csv", customers(80));
     let mut campaign = begin(folder, &table, RULES).unwrap();

@@ -68,7 +68,7 @@ fn sent(round: u64, number: u32, customer: &str) -> Sent {
         id: DecisionId { round, number },
         customer: customer.to_owned(),
         promotion: "mail".to_owned(),
-        control: number == 3,
+        hold_out: number == 3,
         segment: (number == 2).then(|| "north".to_owned()),
         mean: 0.1,
         width: 1.0 / 3.0,

@@ -104,11 +104,14 @@ fn eligibility_rest_and_hold_out_are_kept() {
     for round in 1..=5 {
         let summary = choose_round(&mut campaign, &table).unwrap();
         assert_eq!((summary.sends, summary.segments.values().sum::<u64>()), (60, 60));
-        // A fifth of the customers is held out, and the same rules find a quarter as many of them (0.2 / 0.8).
-        assert!((35..=85).contains(&summary.held_out) && (13..=17).contains(&summary.controls), "{summary:?}");
+        // A fifth of the customers is in the hold-out, and the same rules find a quarter as many of them (0.2 / 0.8).
+        assert!(
+            (35..=85).contains(&summary.hold_out_customers) && (13..=17).contains(&summary.hold_out),
+            "{summary:?}"
+        );
         for sent in campaign.sent(round).unwrap() {
             assert!(sent.promotion == "mail" || may_call[sent.customer.as_str()]);
-            if sent.control {
+            if sent.hold_out {
                 held.insert(sent.customer);
             } else {
                 let before = last.insert(sent.customer.clone(), round);
@@ -158,7 +161,7 @@ fn groups_and_a_budget_together_are_solved_exactly() {
         rows.any_texts("region").unwrap().iter().map(|region| region.as_deref() == Some("north")).collect();
     let features = campaign.recipe().apply(&rows).unwrap().0;
     let arms = armwise::Arms::new(&features, campaign.recipe().dim()).unwrap().with_names(&names).unwrap();
-    let learner = campaign.learner(campaign.replay(1).unwrap()).unwrap();
+    let learner = campaign.learner(&campaign.replay(1).unwrap()).unwrap();
     let scores = learner.scores(armwise::Round::new(1, 1), &arms).unwrap();
     let mut best = f64::NEG_INFINITY;
     for code in 0..3_usize.pow(8) {
@@ -216,7 +219,7 @@ fn sifting_parts_changes_no_decision() {
         let arms = arms.with_names(&names).unwrap().with_eligible(&eligible).unwrap();
         let quota = |quota: Option<armwise::Quota>| quota.unwrap();
         let each: Vec<_> = campaign.config().promotion.iter().map(|promotion| quota(promotion.quota)).collect();
-        let learner = campaign.learner(campaign.model().unwrap()).unwrap();
+        let learner = campaign.learner(&campaign.model().unwrap()).unwrap();
         let whole = learner.choose(armwise::Round::new(1, 2), &arms, &armwise::Assignment::new(each)).unwrap();
         let sent = campaign.sent(2).unwrap();
         assert_eq!(sent.len(), whole.arms.len());

@@ -130,7 +130,7 @@ fn a_campaign_from_memory_is_that_from_a_csv_file() {
     let text = customers(700) + "C0700,,17,west,true\n";
     let file = open(&folder.write("customers.csv", &text));
     let mut expected = run("sources-csv-file", &file, &|folder, text| Box::new(open(&folder.write("r.csv", text))));
-    assert!(expected.sent[1].len() > 55 && expected.sent[1].iter().any(|sent| sent.control));
+    assert!(expected.sent[1].len() > 55 && expected.sent[1].iter().any(|sent| sent.hold_out));
     assert_eq!(expected.rejects.iter().filter(|sheet| sheet.lines().count() > 3).count(), 4, "{:?}", expected.rejects);
     assert!(expected.template.contains("missing = \"mean\""), "{}", expected.template);
     expected.rejects = without_header(&expected.rejects);

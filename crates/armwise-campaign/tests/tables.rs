@@ -62,7 +62,7 @@ fn format_order_cut_and_threads_do_not_change_the_sends() {
     let text = "decision,reward\nr1-1,1\nr1-5,0\nr1-9,1\nr1-45,1\n";
     common::learn_text(&mut campaign, &folder, armwise_campaign::core::Feedback::Rewards, text).unwrap();
     let expected = chosen(&campaign, &table);
-    assert!(expected.len() > 55 && expected.iter().any(|sent| sent.control));
+    assert!(expected.len() > 55 && expected.iter().any(|sent| sent.hold_out));
 
     let batch = batch(&csv);
     for row_group in [7, 100, 1000] {

@@ -52,6 +52,27 @@ fn a_value_that_hides_the_others_is_named() {
     assert_eq!(said.matches("warning").count(), 1, "{said}");
 }
 
+#[test]
+fn a_draft_writes_the_rules_and_nothing_else_and_asks_about_outcomes() {
+    let folder = Folder::new("draft");
+    let mut table = String::from("customer,age,mens,visit,spend\n");
+    (0..50).for_each(|i| writeln!(table, "c{i},{},{},{},{}", 20 + i, i % 2, i % 2, i * 3).unwrap());
+    folder.write("customers.csv", table);
+    let init = ["init", "c.armwise", "--from", "customers.csv", "--promotion", "mail=5", "--promotion", "call=3"];
+    let said = folder.code(0, &[&init[..], &["--draft"]].concat());
+    assert_eq!(folder.names(), ["campaign.toml", "customers.csv"], "no campaign yet");
+    for column in ["visit", "spend"] {
+        assert!(said.contains(&format!("column \"{column}\" is left out: it looks like an outcome")), "{said}");
+    }
+    assert!(said.contains("armwise init c.armwise --from customers.csv --config campaign.toml"), "{said}");
+    let draft = fs::read_to_string(folder.path("campaign.toml")).unwrap();
+    assert!(draft.contains("name = \"call\"") && draft.contains("# Is \"visit\" known before a send?"), "{draft}");
+    assert!(draft.contains("name = \"mens\"\nkind = \"categorical\""), "{draft}");
+    folder.code(0, &["init", "c.armwise", "--from", "customers.csv", "--config", "campaign.toml"]);
+    folder.code(0, &["choose", "c.armwise", "customers.csv"]);
+    folder.code(2, &["init", "d.armwise", "--from", "customers.csv", "--config", "campaign.toml", "--draft"]);
+}
+
 /// The second init looks whether there is a campaign, waits for the lock while the first one begins and ends, and then
 /// used to fail and remove the file of the first.
 #[test]

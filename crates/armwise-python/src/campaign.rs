@@ -9,7 +9,7 @@ use armwise::tasks::with_rayon;
 use armwise_campaign::{
     Campaign as Core, Error, Memory, Source,
     config::Config,
-    core::{self, Feedback, Key, Refusal, results, sends, status, why},
+    core::{self, Feedback, Key, Refusal, SavedLearner, results, sends, status, why},
     init_from,
     output::{Existing, Pending, Protected},
     report::{html, report},
@@ -172,8 +172,8 @@ impl Campaign {
         let table = rows(table, format)?;
         let begun = detach(py, || {
             let config = Config::parse(&rules.1, &rules.0)?;
-            let learner = learner.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
-            Ok(init_from(&path, &*table, config, learner)?.1)
+            let learner = learner.map(|(name, text)| SavedLearner::read(&name, &text)).transpose()?;
+            Ok(init_from(&path, &*table, config, learner.as_ref())?.1)
         });
         plain(py, &begun.map_err(|error| raise(py, &error))?)
     }

@@ -3,8 +3,11 @@
 //! Each round keeps the rules under which it was chosen: they judge its rewards, value its silence and explain its
 //! choice. So an amendment never changes an earlier round.
 
-use super::{Campaign, Command, Draft, Frozen, Key, Refusal, Rules, Sha};
-use crate::{Error, config::Config};
+use super::{Campaign, Command, Draft, Frozen, Key, Refusal, Rules, Sha, blocks::named};
+use crate::{
+    Error,
+    config::{Config, room},
+};
 use armwise::Learner;
 use serde::Serialize;
 
@@ -13,13 +16,18 @@ use serde::Serialize;
 pub struct Amended {
     /// Which parts of the rules are different from before; empty if nothing has changed.
     pub changed: Vec<String>,
+    /// Promotions that the campaign did not have so far.
+    pub added: Vec<String>,
+    /// Promotions that are not among the rules any more. What was learned of them stays, should they come back.
+    pub retired: Vec<String>,
     /// The first round that the new rules hold for.
     pub from: u64,
     /// The hash of the model, which stays as it was.
     pub model: Sha,
 }
 
-/// Changes the rules from the next round on. Features that are left out stay as they are. The same request with the
+/// Changes the rules from the next round on: everything but what earlier rounds depend on. Promotions may come, go and
+/// come back. Features that are left out stay as they are. The same request with the
 /// same `key` gives the same answer, whatever happened since. Rules that hold already leave no entry, so the key stays
 /// free.
 ///
@@ -33,29 +41,38 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
     }
     let same = |command: &Command| matches!(command, Command::Amend(rules) if rules.config == config);
     if let Some((entry, _)) = campaign.earlier(key, same)? {
-        let changed = differences(&*campaign.config_after(entry.seq - 1)?, &config);
-        return Ok(Amended { changed, from: campaign.next_round_after(entry.seq), model: entry.model });
+        let before = campaign.config_after(entry.seq - 1)?;
+        return Ok(amended(&before, &config, campaign.next_round_after(entry.seq), entry.model));
     }
     config.check("the new rules")?;
-    let names = |config: &Config| config.promotion.iter().map(|promotion| promotion.name.clone()).collect::<Vec<_>>();
     for (same, frozen) in [
         (config.customer == now.customer, Frozen::Customer),
         (config.features == now.features, Frozen::Features),
         (config.gamma.to_bits() == now.gamma.to_bits(), Frozen::Gamma),
         (config.seed == now.seed, Frozen::Seed),
-        (names(&config) == names(now), Frozen::Promotions),
     ] {
         if !same {
             return Err(Refusal::Frozen(frozen).into());
         }
     }
+    let blocks = named(campaign.promotions(), &config);
+    room(campaign.recipe().dim(), blocks.len())?;
     Learner::new(config.algorithm, campaign.recipe().dim(), config.promotion.len())?;
-    let changed = differences(now, &config);
-    if !changed.is_empty() {
-        let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(Rules { config }))) };
+    let done = amended(now, &config, campaign.next_round(), campaign.model_hash());
+    if !done.changed.is_empty() {
+        let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(Rules { config, blocks }))) };
         campaign.append(&against, &draft, || Ok(()))?;
     }
-    Ok(Amended { changed, from: campaign.next_round(), model: campaign.model_hash() })
+    Ok(done)
+}
+
+fn amended(before: &Config, after: &Config, from: u64, model: Sha) -> Amended {
+    let only = |of: &Config, other: &Config| {
+        let names = of.promotion.iter().map(|promotion| &promotion.name);
+        names.filter(|name| other.block(name).is_none()).cloned().collect()
+    };
+    let (added, retired) = (only(after, before), only(before, after));
+    Amended { changed: differences(before, after), added, retired, from, model }
 }
 
 /// The top-level fields that differ.

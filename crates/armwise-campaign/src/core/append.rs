@@ -7,6 +7,7 @@ use super::{
     Campaign, Changes, Command, Entry, Head, Journal, Kept, Key, OfRound, Outcome, Record, Refusal, RoundChange, Rows,
     Sent, Setup, Sha, SumsChange, Vouched,
     back::reads_back,
+    blocks,
     campaign::Prefix,
     clock,
     decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
@@ -64,7 +65,9 @@ impl Campaign {
             return Err(Refusal::BadRound(start.t()).into());
         }
         let draft = Draft { at, ..Draft::new(Command::Init(Box::new(setup.clone()))) };
-        let model = model_hash(&model::start(&setup)?);
+        let blocks = blocks::named(&[], &setup.config);
+        let first_blocks = blocks.len();
+        let model = model_hash(&model::start(&setup, first_blocks)?);
         let entry = seal(&Head::none(), &draft, &Changes::default(), digest_outcomes(&[]), model)?;
         let rows = [Rows { seq: 1, decisions: &[], outcomes: &[] }];
         let record = Record { entry: entry.clone(), sums: Vec::new(), kept: None };
@@ -77,7 +80,8 @@ impl Campaign {
             problem,
             cause: None,
         })?;
-        Ok(Self { journal, setup, rules_now: 1, state, head: entry.head(), checkpoint: 0, prefix: None })
+        let head = entry.head();
+        Ok(Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint: 0, prefix: None })
     }
 
     /// Appends a command that was made against `against`, all or nothing. `ready` is called before the commit; if it
@@ -139,7 +143,7 @@ impl Campaign {
             (self.checkpoint, self.prefix) = (self.head.seq, Some(Prefix { through, model }));
         }
         if let Command::Amend(rules) = &draft.command {
-            (self.setup.config, self.rules_now) = (rules.config.clone(), seq);
+            self.obey(seq, (**rules).clone());
         }
         Ok(())
     }
@@ -159,9 +163,9 @@ impl Campaign {
         match draft.command {
             Command::Init(_) | Command::Amend(_) | Command::Checkpoint(_) => {}
             Command::Choose(ref chosen) => {
-                let controls = draft.decisions.iter().filter(|sent| sent.control).count() as u64;
-                let sends = draft.decisions.len() as u64 - controls;
-                let counts = Counts { sends, pending: sends, controls, ..Counts::default() };
+                let hold_out = draft.decisions.iter().filter(|sent| sent.hold_out).count() as u64;
+                let sends = draft.decisions.len() as u64 - hold_out;
+                let counts = Counts { sends, pending: sends, hold_out, ..Counts::default() };
                 let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
                 return Ok((Changes { rounds: vec![round], sums: Vec::new() }, BTreeMap::new()));
             }

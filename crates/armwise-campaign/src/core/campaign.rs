@@ -5,7 +5,7 @@
 //! wrote them. Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
-    Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Sent, Setup, Sha, Tag,
+    Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Rules, Sent, Setup, Sha, Tag, blocks,
     decision::{DecisionDigest, digest_outcomes, hear_all},
     fold::{Last, Played, segment_of},
     state::State,
@@ -23,6 +23,10 @@ pub struct Campaign {
     pub(super) setup: Setup,
     /// The entry with the rules now in force.
     pub(super) rules_now: u64,
+    /// Every promotion that there ever was, in the order of the model's blocks.
+    pub(super) blocks: Vec<String>,
+    /// How many promotions the first rules had.
+    pub(super) first_blocks: usize,
     pub(super) state: State,
     pub(super) head: Head,
     /// The last checkpoint's entry; 0 if there is none.
@@ -76,9 +80,12 @@ impl Campaign {
         }
         let Ok(Command::Init(setup)) = first.command() else { return Err(begins()) };
         let now = state.rules.last().map_or(1, |rules| rules.seq);
-        let mut campaign = Self { journal, setup: *setup, rules_now: 1, state, head, checkpoint, prefix };
-        campaign.setup.config = campaign.rules(now)?.into_owned();
-        campaign.rules_now = now;
+        let blocks = blocks::named(&[], &setup.config);
+        let (first_blocks, setup) = (blocks.len(), *setup);
+        let mut campaign = Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint, prefix };
+        if now > 1 {
+            campaign.obey(now, campaign.amended(now)?);
+        }
         Ok(campaign)
     }
 
@@ -125,19 +132,31 @@ impl Campaign {
 
     /// The rules in an entry.
     fn rules(&self, seq: u64) -> Result<Cow<'_, Config>, Error> {
-        let known = &self.state.rules;
-        let Some(place) = known.iter().position(|rules| rules.seq == seq) else {
-            return Err(self.damaged(format!("entry {seq} holds no rules")));
-        };
         if seq == self.rules_now {
             return Ok(Cow::Borrowed(&self.setup.config));
         }
-        let entry = self.journal.entry(seq)?.filter(|entry| Sha::of(&entry.body) == known[place].body);
+        Ok(Cow::Owned(self.amended(seq)?.config))
+    }
+
+    /// What an entry says of the rules, checked.
+    fn amended(&self, seq: u64) -> Result<Rules, Error> {
+        let Some(known) = self.state.rules.iter().find(|rules| rules.seq == seq) else {
+            return Err(self.damaged(format!("entry {seq} holds no rules")));
+        };
+        let entry = self.journal.entry(seq)?.filter(|entry| Sha::of(&entry.body) == known.body);
         match entry.as_ref().map(Entry::command) {
-            Some(Ok(Command::Init(setup))) => Ok(Cow::Owned(setup.config)),
-            Some(Ok(Command::Amend(rules))) => Ok(Cow::Owned(rules.config)),
+            Some(Ok(Command::Init(setup))) => Ok(Rules { config: setup.config, blocks: Vec::new() }),
+            Some(Ok(Command::Amend(rules))) => Ok(*rules),
             _ => Err(self.damaged(format!("entry {seq} is not the one that the journal vouches for"))),
         }
+    }
+
+    /// Makes the rules of entry `seq` those that hold now.
+    pub(super) fn obey(&mut self, seq: u64, rules: Rules) {
+        if !rules.blocks.is_empty() {
+            self.blocks = rules.blocks;
+        }
+        (self.setup.config, self.rules_now) = (rules.config, seq);
     }
 
     /// The features.

@@ -120,7 +120,8 @@ pub struct Chosen {
     /// How many customers the table had.
     pub customers: u64,
     /// How many of them are in the hold-out.
-    pub held_out: u64,
+    #[serde(alias = "held_out")]
+    pub hold_out_customers: u64,
     /// How many of them rested.
     pub resting: u64,
     /// Of a request with a key: what was asked, and the answer.
@@ -167,6 +168,9 @@ pub struct OfRound {
 pub struct Rules {
     /// All of them, also those that stay as they were.
     pub config: Config,
+    /// Every promotion that the campaign ever had, in the order of the model's blocks; empty for those of the beginning.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<String>,
 }
 
 /// The hashes of a checkpoint; the bytes themselves are stored next to the journal.

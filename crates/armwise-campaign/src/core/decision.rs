@@ -67,7 +67,7 @@ pub struct Sent {
     /// The promotion's name.
     pub promotion: String,
     /// In the hold-out: would have been chosen, was not contacted.
-    pub control: bool,
+    pub hold_out: bool,
     /// The customer's segment.
     pub segment: Option<String>,
     /// The estimated reward.
@@ -130,7 +130,7 @@ impl DecisionDigest {
         hash.update(row.id.key().to_le_bytes());
         text(hash, &row.customer);
         text(hash, &row.promotion);
-        hash.update([u8::from(row.control), u8::from(row.segment.is_some())]);
+        hash.update([u8::from(row.hold_out), u8::from(row.segment.is_some())]);
         text(hash, row.segment.as_deref().unwrap_or(""));
         for number in [row.mean, row.width, row.score] {
             hash.update(number.to_bits().to_le_bytes());

@@ -195,7 +195,7 @@ impl<'a> Finder<'a> {
 
     fn unknown_promotion(&self, response: &Response) -> Option<Rejection> {
         let promotion = response.promotion.as_ref()?;
-        self.campaign.config().block(promotion).is_none().then(|| Rejection::UnknownPromotion(promotion.clone()))
+        self.campaign.block(promotion).is_none().then(|| Rejection::UnknownPromotion(promotion.clone()))
     }
 
     /// What happened to a decision so far.

@@ -63,13 +63,19 @@ impl Played {
         }
     }
 
+    /// The decisions that are learned from, with their rewards.
+    pub fn learned(&self) -> impl Iterator<Item = (&Sent, f64)> {
+        let sent = self.decisions.iter().filter(|row| !row.hold_out);
+        sent.filter_map(|row| Some((row, self.fate(row.id).reward()?)))
+    }
+
     /// What became of the decisions, in numbers.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for row in self.decisions.iter().filter(|_| !self.revoked) {
-            if row.control {
-                counts.controls += 1;
+            if row.hold_out {
+                counts.hold_out += 1;
                 continue;
             }
             counts.sends += 1;
@@ -101,7 +107,8 @@ pub struct Counts {
     /// How many did not arrive.
     pub undelivered: u64,
     /// How many customers of the hold-out would have been chosen.
-    pub controls: u64,
+    #[serde(alias = "controls")]
+    pub hold_out: u64,
     /// The sum of the rewards, in the order of the decisions.
     pub rewards: f64,
 }
@@ -121,8 +128,7 @@ pub fn sum(empty: Model, rounds: &[Played], block_of: impl Fn(&str) -> Option<us
     let mut model = empty;
     for round in rounds {
         let mut seen = Vec::with_capacity(round.decisions.len());
-        for row in round.decisions.iter().filter(|row| !row.control) {
-            let Some(reward) = round.fate(row.id).reward() else { continue };
+        for (row, reward) in round.learned() {
             // The model refuses a block that does not exist.
             let block = block_of(&row.promotion).map_or(u32::MAX, |block| block as u32);
             seen.push(Observation { t: round.round, block, x: &row.features, reward });

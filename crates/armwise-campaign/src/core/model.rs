@@ -5,22 +5,31 @@
 //! since. A reward for an earlier segment makes it start again from the first segment (rare), and a new checkpoint
 //! follows at once.
 
-use super::{Campaign, Setup, Sha, fold, model_hash, sums};
+use super::{
+    Campaign, Origin, Setup, Sha,
+    blocks::{self, widened},
+    fold, model_hash, sums,
+};
 use crate::Error;
 use armwise::{Learner, Model, Round};
 use std::collections::BTreeMap;
 
-/// A model that knows nothing.
-pub(super) fn empty(setup: &Setup) -> Result<Model, Error> {
-    Ok(Model::new(setup.recipe.dim(), setup.config.promotion.len())?.with_gamma(setup.config.gamma)?)
+/// A model that knows nothing, with the blocks of the first rules.
+fn empty(setup: &Setup, blocks: usize) -> Result<Model, Error> {
+    Ok(Model::new(setup.recipe.dim(), blocks)?.with_gamma(setup.config.gamma)?)
 }
 
-/// What the campaign began with.
-pub(super) fn start(setup: &Setup) -> Result<Model, Error> {
-    setup.start.clone().map_or_else(|| empty(setup), Ok)
+/// What the campaign began with; `blocks` is the number of its first promotions.
+pub(super) fn start(setup: &Setup, blocks: usize) -> Result<Model, Error> {
+    setup.start.clone().map_or_else(|| empty(setup, blocks), Ok)
 }
 
 impl Campaign {
+    /// What the campaign began with.
+    pub(super) fn start(&self) -> Result<Model, Error> {
+        start(&self.setup, self.first_blocks)
+    }
+
     /// The stored sums of a segment, if they are those that the journal vouches for.
     pub(super) fn stored_sums(&self, segment: u64, hash: Sha) -> Result<Option<Model>, Error> {
         let bytes = self.journal.sums(segment)?;
@@ -31,13 +40,19 @@ impl Campaign {
     fn sums_of(&self, segment: u64, hash: Sha) -> Result<Model, Error> {
         match self.stored_sums(segment, hash)? {
             Some(sums) => Ok(sums),
-            None => Ok(self.replay_segment(segment, u64::MAX)?.map_or_else(|| empty(&self.setup), Ok)?),
+            None => {
+                Ok(self.replay_segment(segment, u64::MAX)?.map_or_else(|| empty(&self.setup, self.first_blocks), Ok)?)
+            }
         }
     }
 
     /// The sums of a segment's rounds.
     pub(super) fn sum(&self, rounds: &[fold::Played]) -> Result<Model, Error> {
-        Ok(fold::sum(empty(&self.setup)?, rounds, |promotion| self.config().block(promotion))?)
+        let block = |promotion: &str| self.block(promotion);
+        let largest =
+            rounds.iter().flat_map(fold::Played::learned).filter_map(|(sent, _)| block(&sent.promotion)).max();
+        let empty = widened(empty(&self.setup, self.first_blocks)?, largest.map_or(0, |block| block + 1))?;
+        Ok(fold::sum(empty, rounds, block)?)
     }
 
     /// The model with some segments' sums replaced; and, on the way, the merged sums of all segments up to `keep`.
@@ -52,7 +67,7 @@ impl Campaign {
         });
         let (mut model, through) = match begin {
             Some(prefix) => (prefix.model.clone(), prefix.through),
-            None => (start(&self.setup)?, 0),
+            None => (self.start()?, 0),
         };
         let mut segments: Vec<u64> = self.state.sums.range(through + 1..).map(|(&segment, _)| segment).collect();
         segments.extend(changed.keys().filter(|segment| !self.state.sums.contains_key(segment)));
@@ -63,8 +78,8 @@ impl Campaign {
                 kept = Some(model.clone());
             }
             match changed.get(&segment) {
-                Some(sums) => model.merge(sums)?,
-                None => model.merge(&self.sums_of(segment, self.state.sums[&segment])?)?,
+                Some(sums) => blocks::merge(&mut model, sums)?,
+                None => blocks::merge(&mut model, &self.sums_of(segment, self.state.sums[&segment])?)?,
             }
         }
         let kept = keep.map(|_| kept.unwrap_or_else(|| model.clone()));
@@ -114,31 +129,39 @@ impl Campaign {
 
     /// As [`replay`](Self::replay), only the segments up to `through`.
     pub(super) fn replay_to(&self, through: u64, until: u64) -> Result<Model, Error> {
-        let mut model = start(&self.setup)?;
+        let mut model = self.start()?;
         let mut segments: Vec<u64> = self.rounds().keys().map(|&round| self.segment_of(round)).collect();
         segments.dedup();
         for segment in segments.into_iter().filter(|&segment| segment <= through) {
             if let Some(sums) = self.replay_segment(segment, until)? {
-                model.merge(&sums)?;
+                blocks::merge(&mut model, &sums)?;
             }
         }
         Ok(model)
     }
 
-    /// The learner as a file that the library and the Python package load, with the round to go on with.
+    /// The learner as a file that the library and the Python package load, with the round to go on with and with the
+    /// recipe of its features.
     ///
     /// # Errors
     /// [`Error::Damaged`].
     pub fn saved_learner(&self) -> Result<String, Error> {
         let next = Round::new(self.config().seed, self.next_round());
-        Ok(self.learner(self.model()?)?.to_json_with(Some(next))?)
+        let origin = Origin {
+            promotions: self.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
+            features: self.config().features.clone(),
+            recipe: self.recipe().clone(),
+        };
+        let about = serde_json::to_string(&origin).map_err(|error| Error::Usage(error.to_string()))?;
+        Ok(self.learner(&self.model()?)?.with_about(Some(about)).to_json_with(Some(next))?)
     }
 
-    /// A learner with this model and the algorithm that the rules name now.
+    /// A learner with what a model knows of the present promotions and the algorithm that the rules name now.
     ///
     /// # Errors
     /// [`Error::Library`] for parameters outside their range.
-    pub fn learner(&self, model: Model) -> Result<Learner, Error> {
+    pub fn learner(&self, model: &Model) -> Result<Learner, Error> {
+        let model = self.of_rules(model, self.config())?;
         Ok(Learner::with_model(self.config().algorithm, model)?.with_ties(self.config().ties))
     }
 }

@@ -50,8 +50,6 @@ pub enum Frozen {
     Gamma,
     /// The seed.
     Seed,
-    /// Names, order or number of the promotions.
-    Promotions,
 }
 
 impl Frozen {
@@ -63,7 +61,6 @@ impl Frozen {
             Self::Features => "features",
             Self::Gamma => "gamma",
             Self::Seed => "seed",
-            Self::Promotions => "promotion.name",
         }
     }
 }
@@ -92,10 +89,6 @@ impl fmt::Display for Refusal {
             Self::RoundExists { round, last } => write!(f, "round {round} was chosen already (the last is {last})"),
             Self::RoundBefore { round, last } => write!(f, "round {round} is before the last one (the last is {last})"),
             Self::Revoked(round) => write!(f, "round {round} was revoked, so it cannot be closed"),
-            Self::Frozen(Frozen::Promotions) => write!(
-                f,
-                "the names, the order and the number of promotions (promotion.name) stay as the campaign began; begin another campaign for others"
-            ),
             Self::Frozen(frozen) => {
                 write!(f, "{} stays as the campaign began; begin another campaign for another one", frozen.field())
             }

@@ -13,7 +13,7 @@ use crate::{
 pub fn sends(tag: Tag, sent: &[Sent]) -> Sheet {
     let mut sheet =
         Sheet::new(&["customer", "promotion", "decision", "estimated_reward", "width", "draw", "score", "rank"]);
-    for row in sent.iter().filter(|row| !row.control) {
+    for row in sent.iter().filter(|row| !row.hold_out) {
         sheet.push(vec![
             Cell::from(row.customer.as_str()),
             Cell::from(row.promotion.as_str()),
@@ -68,7 +68,7 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
                 Cell::Whole(round.cast_signed()),
                 Cell::from(sent.customer.as_str()),
                 Cell::from(sent.promotion.as_str()),
-                Cell::Whole(i64::from(sent.control)),
+                Cell::Whole(i64::from(sent.hold_out)),
                 sent.segment.as_deref().map_or(Cell::Nothing, Cell::from),
                 Cell::Number(sent.mean),
                 Cell::Number(sent.width),

@@ -1,7 +1,7 @@
 //! Takes back a round that was never sent.
 //!
-//! The entry that chose the round stays, and its number is not used again; only its effects end: rewards, rest,
-//! controls.
+//! The entry that chose the round stays, and its number is not used again; only its effects end: rewards, rest, the
+//! hold-out's outcomes.
 
 use super::{Campaign, Command, Draft, Key, OfRound, Sha};
 use crate::Error;
@@ -23,7 +23,7 @@ pub struct Revoked {
 }
 
 /// Takes back a round that was never sent: its decisions have no rewards, even if some were learned; its customers do
-/// not rest; its controls do not count. The same request with the same `key` gives the same answer, whatever happened
+/// not rest; its hold-out does not count. The same request with the same `key` gives the same answer, whatever happened
 /// since. Revoking a revoked round leaves no entry, so its key stays free.
 ///
 /// # Errors

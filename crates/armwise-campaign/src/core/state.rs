@@ -143,8 +143,8 @@ impl State {
             // No entry has the number 0.
             out.whole(info.closed_by.unwrap_or(0));
             out.whole(info.revoked_by.unwrap_or(0));
-            let Counts { sends, answered, silent, pending, undelivered, controls, rewards } = info.counts;
-            [sends, answered, silent, pending, undelivered, controls].into_iter().for_each(|value| out.whole(value));
+            let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards } = info.counts;
+            [sends, answered, silent, pending, undelivered, hold_out].into_iter().for_each(|value| out.whole(value));
             out.number(rewards);
             out.hash(info.heard);
         }
@@ -167,9 +167,9 @@ impl State {
             let [round, seq, seed, rules, decisions] = wholes(&mut bytes)?;
             let (at, digest) = (bytes.text()?, bytes.hash()?);
             let [closed_by, revoked_by] = wholes(&mut bytes)?.map(|seq| Some(seq).filter(|&seq| seq > 0));
-            let [sends, answered, silent, pending, undelivered, controls] = wholes(&mut bytes)?;
+            let [sends, answered, silent, pending, undelivered, hold_out] = wholes(&mut bytes)?;
             let rewards = bytes.number()?;
-            let counts = Counts { sends, answered, silent, pending, undelivered, controls, rewards };
+            let counts = Counts { sends, answered, silent, pending, undelivered, hold_out, rewards };
             let heard = bytes.hash()?;
             let info =
                 RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };

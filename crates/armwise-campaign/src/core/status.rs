@@ -28,7 +28,7 @@ pub struct RoundStatus {
     /// The mean reward of the sends that have one.
     pub mean_reward: Option<f64>,
     /// How many customers of the hold-out would have been chosen.
-    pub controls: u64,
+    pub hold_out: u64,
 }
 
 /// Where a campaign stands.
@@ -38,6 +38,8 @@ pub struct Status {
     pub tag: Tag,
     /// The promotions.
     pub promotions: Vec<String>,
+    /// Promotions of earlier rules. What was learned of them stays.
+    pub retired: Vec<String>,
     /// How many features a customer has.
     pub features: usize,
     /// How many entries the journal has.
@@ -58,7 +60,7 @@ pub struct Status {
 /// [`Error::Damaged`].
 pub fn status(campaign: &Campaign) -> Result<Status, Error> {
     let rounds = campaign.rounds().values().map(|info| {
-        let Counts { sends, answered, silent, pending, undelivered, controls, rewards } = info.counts;
+        let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards } = info.counts;
         let heard = answered + silent;
         RoundStatus {
             round: info.round,
@@ -71,17 +73,20 @@ pub fn status(campaign: &Campaign) -> Result<Status, Error> {
             pending,
             undelivered,
             mean_reward: (heard > 0).then(|| rewards / heard as f64),
-            controls,
+            hold_out,
         }
     });
+    let model = campaign.of_rules(&campaign.model()?, campaign.config())?;
+    let retired = campaign.promotions().iter().filter(|name| campaign.config().block(name).is_none());
     Ok(Status {
         tag: campaign.tag(),
         promotions: campaign.config().promotion.iter().map(|promotion| promotion.name.clone()).collect(),
+        retired: retired.cloned().collect(),
         features: campaign.recipe().dim(),
         entries: campaign.head().seq,
         head: campaign.head().hash,
         model: campaign.model_hash(),
-        observations: campaign.model()?.blocks().iter().map(armwise::Block::count).collect(),
+        observations: model.blocks().iter().map(armwise::Block::count).collect(),
         rounds: rounds.collect(),
     })
 }

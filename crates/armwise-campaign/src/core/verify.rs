@@ -6,8 +6,7 @@
 //! check the model after an earlier entry, use [`replay`](Campaign::replay).
 
 use super::{
-    Campaign, Command, Entry, Kind, Sha, Vouched,
-    model::start,
+    Campaign, Command, Entry, Kind, Sha, Vouched, blocks,
     state::State,
     sums::{encode, model_hash},
 };
@@ -203,7 +202,7 @@ impl Campaign {
     /// Computes the model again, compares rounds and segments with the journal on the way, and notes the hash of the
     /// model after every segment.
     fn replay_checked(&self, findings: &mut Findings, merged: &mut BTreeMap<u64, Sha>) -> Result<Model, Error> {
-        let mut model = start(&self.setup)?;
+        let mut model = self.start()?;
         merged.insert(0, model_hash(&model));
         let mut segments: Vec<u64> = self.rounds().keys().map(|&round| self.segment_of(round)).collect();
         segments.dedup();
@@ -217,7 +216,7 @@ impl Campaign {
                 findings.add(format!("the sums of segment {segment} are not those that the journal names"), BACKUP);
             }
             if let Some(sums) = sums {
-                model.merge(&sums)?;
+                blocks::merge(&mut model, &sums)?;
             }
             merged.insert(segment, model_hash(&model));
         }

@@ -8,7 +8,7 @@ use crate::{
     Error,
     config::Config,
     input::Source,
-    round::{is_held_out, resting},
+    round::{is_in_hold_out, resting},
 };
 use armwise::{Arms, Constraint, Learner, Names, Round};
 use serde::Serialize;
@@ -20,6 +20,8 @@ pub struct Contribution {
     pub feature: String,
     /// x_j.
     pub value: f64,
+    /// The customer's own value, as in the table; none where the feature's name says it.
+    pub own: Option<String>,
     /// theta_hat_j x_j.
     pub adds: f64,
 }
@@ -31,8 +33,8 @@ pub struct WhyPromotion {
     pub promotion: String,
     /// The decision, where it was chosen.
     pub decision: Option<String>,
-    /// Whether it was in the hold-out.
-    pub control: bool,
+    /// Whether the decision is one of the hold-out, which is not contacted.
+    pub hold_out: bool,
     /// Whether the customer may get it, as the table that was given says.
     pub eligible: bool,
     /// The estimated reward.
@@ -63,7 +65,7 @@ pub struct Why {
     /// Whether the customer rested after an earlier send.
     pub resting: bool,
     /// Whether the customer is in the hold-out, which is never contacted.
-    pub held_out: bool,
+    pub hold_out: bool,
     /// Every promotion, by falling score; none for a customer who was not chosen, where no table was given.
     pub promotions: Vec<WhyPromotion>,
 }
@@ -87,18 +89,18 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
     let chosen = sent.iter().find(|sent| sent.customer == customer);
     let resting = chosen.is_none() && resting(campaign, &config, round)?.contains(customer);
-    let held_out = is_held_out(&config, customer);
+    let hold_out = is_in_hold_out(&config, customer);
     let (customer_name, revoked) = (customer.to_owned(), info.revoked());
-    let mut why = Why { customer: customer_name, round, revoked, resting, held_out, promotions: Vec::new() };
+    let mut why = Why { customer: customer_name, round, revoked, resting, hold_out, promotions: Vec::new() };
     let (features, eligible) = match (chosen, table) {
         (Some(sent), _) => (sent.features.to_vec(), vec![true; config.promotion.len()]),
         (None, Some(table)) => found_in(campaign, &config, table, customer)?,
-        (None, None) if resting || held_out => return Ok(why),
+        (None, None) if resting || hold_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
-    let model = campaign.replay(info.seq)?;
+    let model = campaign.of_rules(&campaign.replay(info.seq)?, &config)?;
     let learner = Learner::with_model(config.algorithm, model)?.with_ties(config.ties);
-    let labels = campaign.recipe().labels();
+    let (labels, own_values) = (campaign.recipe().labels(), campaign.recipe().own_values(&features));
     let names = Names::new([customer])?;
     for (block, promotion) in config.promotion.iter().enumerate() {
         let arm = explain(&learner, Round::new(info.seed, round), &features, &names, block)?;
@@ -107,17 +109,23 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
             .iter()
             .zip(&features)
             .zip(&theta)
-            .filter(|((_, x), _)| **x != 0.0)
-            .map(|((feature, &value), theta)| Contribution { feature: feature.clone(), value, adds: theta * value })
+            .zip(&own_values)
+            .filter(|(((_, x), _), _)| **x != 0.0)
+            .map(|(((feature, &value), theta), own)| Contribution {
+                feature: feature.clone(),
+                value,
+                own: own.clone(),
+                adds: theta * value,
+            })
             .collect();
         contributions.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()).then_with(|| a.feature.cmp(&b.feature)));
         contributions.truncate(8);
         let own = own(&promotion.name);
-        let others = sent.iter().filter(|sent| !sent.control && sent.promotion == promotion.name);
+        let others = sent.iter().filter(|sent| !sent.hold_out && sent.promotion == promotion.name);
         why.promotions.push(WhyPromotion {
             promotion: promotion.name.clone(),
             decision: own.map(|sent| campaign.tag().name(sent.id)),
-            control: own.is_some_and(|sent| sent.control),
+            hold_out: own.is_some_and(|sent| sent.hold_out),
             eligible: eligible[block],
             mean: arm.mean,
             width: arm.width,

@@ -8,6 +8,7 @@ use crate::{
     Campaign, Error,
     core::{Fate, Sent},
 };
+use armwise::Policy;
 use serde::Serialize;
 
 /// What a feature does.
@@ -26,12 +27,14 @@ pub struct EffectLine {
 }
 
 pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
-    let learner = campaign.learner(campaign.model()?)?;
+    let model = campaign.model()?;
+    let ridge = campaign.config().algorithm.ridge();
     let contrasts = campaign.recipe().effects();
     let mut lines = Vec::new();
-    for (block, promotion) in campaign.config().promotion.iter().enumerate() {
-        let posterior = learner.posterior(block as u32)?;
-        let own = real.iter().filter(|(sent, _)| sent.promotion == promotion.name);
+    // A promotion of which nothing was learned may have no block yet.
+    for (block, promotion) in campaign.promotions().iter().enumerate().take(model.blocks().len()) {
+        let posterior = model.posterior(block as u32, ridge)?;
+        let own = real.iter().filter(|(sent, _)| sent.promotion == *promotion);
         let residuals = own.filter_map(|(sent, fate)| Some(fate.reward()? - posterior.mean(&sent.features)));
         let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
         let freedom = count - campaign.recipe().dim() as f64;
@@ -40,7 +43,7 @@ pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec
         }
         let noise = (squares / freedom).sqrt();
         lines.extend(contrasts.iter().map(|effect| EffectLine {
-            promotion: promotion.name.clone(),
+            promotion: promotion.clone(),
             column: effect.column.clone(),
             change: effect.change.clone(),
             effect: posterior.mean(&effect.contrast),

@@ -188,15 +188,15 @@ fn uplift(report: &Report) -> String {
             Cell::text(&line.promotion),
             count(line.sent.sends),
             Cell::number(&of(&line.sent)),
-            count(line.held_out.sends),
-            Cell::number(&of(&line.held_out)),
+            count(line.hold_out.sends),
+            Cell::number(&of(&line.hold_out)),
             Cell::number(&interval(line.uplift, line.half_width)),
         ]
     });
     "<p>The hold-out is a random share of customers who are never contacted. Compared are those of them whom the same \
      rules would have chosen.</p>\n"
         .to_owned()
-        + &table(head(&["promotion", "sent", "mean reward", "held out", "mean reward", "uplift"]), rows)
+        + &table(head(&["promotion", "sent", "mean reward", "hold-out", "mean reward", "uplift"]), rows)
 }
 
 #[cfg(test)]
@@ -242,7 +242,7 @@ mod tests {
             uplift: vec![UpliftLine {
                 promotion: text(),
                 sent: tally(),
-                held_out: tally(),
+                hold_out: tally(),
                 uplift: Some(0.0),
                 half_width: None,
             }],

@@ -54,7 +54,7 @@ pub struct UpliftLine {
     /// The sends.
     pub sent: Tally,
     /// The hold-out.
-    pub held_out: Tally,
+    pub hold_out: Tally,
     /// The difference of the mean rewards.
     pub uplift: Option<f64>,
     /// Half the width of its interval.
@@ -96,7 +96,7 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
     for info in campaign.rounds().values() {
         let default = campaign.config_of(info.round)?.reward.default;
         let of_round = if info.revoked() { Vec::new() } else { fates(campaign, info.round)? };
-        let real = || of_round.iter().filter(|(sent, _)| !sent.control);
+        let real = || of_round.iter().filter(|(sent, _)| !sent.hold_out);
         let explores = real().filter(|(sent, _)| sent.greedy != Some(true)).count();
         let ended = |fate: Fate| if fate == Fate::Pending { Fate::Silent(default) } else { fate };
         rounds.push(RoundLine {
@@ -109,15 +109,15 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         });
         all.extend(of_round);
     }
-    let real: Vec<&(Sent, Fate)> = all.iter().filter(|(sent, _)| !sent.control).collect();
+    let real: Vec<&(Sent, Fate)> = all.iter().filter(|(sent, _)| !sent.hold_out).collect();
     let line = |name: &str, of: &[&(Sent, Fate)]| GroupLine {
         name: name.to_owned(),
         predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
         tally: Tally::of(of.iter().map(|(_, fate)| *fate)),
     };
-    let promotions = campaign.config().promotion.iter().map(|promotion| {
-        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == promotion.name).collect();
-        line(&promotion.name, &of)
+    let promotions = campaign.promotions().iter().map(|promotion| {
+        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == *promotion).collect();
+        line(promotion, &of)
     });
     let mut by_segment: BTreeMap<&str, Vec<&(Sent, Fate)>> = BTreeMap::new();
     for &row in real.iter().filter(|_| campaign.config().segment.is_some()) {
@@ -144,28 +144,28 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
 }
 
 fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {
-    if !all.iter().any(|(sent, _)| sent.control) {
+    if !all.iter().any(|(sent, _)| sent.hold_out) {
         return Vec::new();
     }
-    let names = campaign.config().promotion.iter().map(|promotion| Some(promotion.name.as_str()));
+    let names = campaign.promotions().iter().map(|promotion| Some(promotion.as_str()));
     names
         .chain([None])
         .map(|name| {
-            let tally = |control: bool| {
+            let tally = |hold_out: bool| {
                 let of = all
                     .iter()
-                    .filter(|(sent, _)| sent.control == control && name.is_none_or(|name| name == sent.promotion));
+                    .filter(|(sent, _)| sent.hold_out == hold_out && name.is_none_or(|name| name == sent.promotion));
                 Tally::of(of.map(|(_, fate)| *fate))
             };
-            let (sent, held_out) = (tally(false), tally(true));
-            let both = sent.mean.zip(held_out.mean);
-            let widths = sent.half_width.zip(held_out.half_width);
+            let (sent, hold_out) = (tally(false), tally(true));
+            let both = sent.mean.zip(hold_out.mean);
+            let widths = sent.half_width.zip(hold_out.half_width);
             UpliftLine {
                 promotion: name.unwrap_or("all").to_owned(),
-                uplift: both.map(|(sent, held_out)| sent - held_out),
-                half_width: widths.map(|(sent, held_out)| sent.hypot(held_out)),
+                uplift: both.map(|(sent, hold_out)| sent - hold_out),
+                half_width: widths.map(|(sent, hold_out)| sent.hypot(hold_out)),
                 sent,
-                held_out,
+                hold_out,
             }
         })
         .collect()

@@ -22,7 +22,7 @@ pub(super) struct Choices<'a> {
     /// What the estimate alone would choose; none while there is no estimate.
     pub(super) by_mean: Option<Choosing<'a>>,
     /// The hold-out's.
-    pub(super) control: Option<Choosing<'a>>,
+    pub(super) hold_out: Option<Choosing<'a>>,
 }
 
 /// A choice from all parts.
@@ -116,7 +116,7 @@ impl Choices<'_> {
     }
 
     fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
-        let Self { main, by_mean, control } = self;
+        let Self { main, by_mean, hold_out } = self;
         for piece in pieces {
             let given = piece.main.as_ref().map_or(0, Part::len);
             main.skip(piece.considered - given);
@@ -128,8 +128,8 @@ impl Choices<'_> {
                     main.and(by_mean)
                 })?;
             }
-            if let (Some(control), Some(part)) = (&mut *control, &piece.control) {
-                part.with_arms(|arms| control.add(arms))?;
+            if let (Some(hold_out), Some(part)) = (&mut *hold_out, &piece.hold_out) {
+                part.with_arms(|arms| hold_out.add(arms))?;
             }
         }
         Ok(())
@@ -137,11 +137,11 @@ impl Choices<'_> {
 
     /// Asks the oracles; false if the table must be read once more.
     pub(super) fn prove(&mut self) -> Result<bool, armwise::Error> {
-        let Self { main, by_mean, control } = self;
+        let Self { main, by_mean, hold_out } = self;
         let by_mean = || by_mean.as_mut().map_or(Ok(Proof::Done), Choosing::prove);
         let (main, by_mean) = rayon::join(|| main.prove(), by_mean);
-        let control = control.as_mut().filter(|control| control.has_rows());
-        let control = control.map_or(Ok(Proof::Done), Choosing::prove)?;
-        Ok([main?, by_mean?, control] == [Proof::Done; 3])
+        let hold_out = hold_out.as_mut().filter(|hold_out| hold_out.has_rows());
+        let hold_out = hold_out.map_or(Ok(Proof::Done), Choosing::prove)?;
+        Ok([main?, by_mean?, hold_out] == [Proof::Done; 3])
     }
 }

@@ -19,12 +19,12 @@ pub(super) struct Customers {
     places: Vec<Vec<u64>>,
     count: usize,
     pub(super) resting: u64,
-    pub(super) held_out: u64,
+    pub(super) hold_out: u64,
 }
 
 impl Default for Customers {
     fn default() -> Self {
-        Self { places: vec![Vec::new(); PLACES], count: 0, resting: 0, held_out: 0 }
+        Self { places: vec![Vec::new(); PLACES], count: 0, resting: 0, hold_out: 0 }
     }
 }
 
@@ -37,7 +37,7 @@ impl Customers {
         part.ids.iter().for_each(|id| self.places[(id >> 56) as usize].push(*id));
         self.count += part.ids.len();
         self.resting += part.resting;
-        self.held_out += part.held_out;
+        self.hold_out += part.hold_out_customers;
     }
 
     /// Refuses a customer that appears twice among those seen.

@@ -26,7 +26,7 @@ use crate::{
 use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
-pub(crate) use prepare::is_held_out;
+pub(crate) use prepare::is_in_hold_out;
 use rayon::prelude::*;
 use std::collections::HashSet;
 
@@ -82,9 +82,10 @@ pub fn choose(
     }
     let round = next_round(campaign, round, seed)?;
     let config = campaign.config();
-    let model = campaign.model()?;
+    let all = campaign.model()?;
+    let model = campaign.of_rules(&all, config)?;
     let known = model.blocks().iter().any(|block| block.count() > 0);
-    let learner = campaign.learner(model.clone())?;
+    let learner = campaign.learner(&all)?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
     let rules = constraint::constraint(config, None, config.limits.on_infeasible);
     let share = config.limits.hold_out;
@@ -92,7 +93,7 @@ pub fn choose(
     let mut choices = Choices {
         main: learner.choosing(round, &rules)?,
         by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
-        control: if share > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
+        hold_out: if share > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
     };
     let parts = Parts::new(campaign.setup(), resting(campaign, config, round.t)?);
     choices.guess(table, &parts)?;
@@ -101,7 +102,7 @@ pub fn choose(
         return Err(Error::table(table.name(), "the table has no rows"));
     }
     if !choices.main.has_rows() {
-        let problem = "no customer may be chosen: all rest, are held out or are not eligible";
+        let problem = "no customer may be chosen: all rest, are in the hold-out or are not eligible";
         return Err(Error::table(table.name(), problem));
     }
     let (proven, unique) = rayon::join(|| choices.prove(), || customers.check(table, &config.customer));
@@ -110,15 +111,15 @@ pub fn choose(
         choices.read(table, &parts, &config.customer, progress)?;
         choices.prove().map_err(|error| told(config, error))?;
     }
-    let Choices { main, by_mean, control } = choices;
+    let Choices { main, by_mean, hold_out } = choices;
     let by_mean = by_mean.map(|by_mean| by_mean.chosen());
     let segments = parts.segments();
     let chosen = Chosen::new(main, &segments)?;
-    let control = control.filter(Choosing::has_rows).map(|control| Chosen::new(control, &segments)).transpose()?;
+    let hold_out = hold_out.filter(Choosing::has_rows).map(|hold_out| Chosen::new(hold_out, &segments)).transpose()?;
     let (decision, chosen) = chosen.split();
-    let control = control.map(|control| control.split().1);
-    numbered(chosen.0.len() + control.as_ref().map_or(0, |control| control.0.len()))?;
-    let sent = write_down(config, round, chosen, control, by_mean.as_deref());
+    let hold_out = hold_out.map(|hold_out| hold_out.split().1);
+    numbered(chosen.0.len() + hold_out.as_ref().map_or(0, |hold_out| hold_out.0.len()))?;
+    let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
     let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
     Ok(Choice { sent, summary, round, against: campaign.head(), request, earlier: None })
 }
@@ -185,7 +186,7 @@ impl Choice {
             objective: finite(self.summary.objective),
             upper_bound: finite(self.summary.upper_bound),
             customers: self.summary.customers,
-            held_out: self.summary.held_out,
+            hold_out_customers: self.summary.hold_out_customers,
             resting: self.summary.resting,
             request: self.request.as_ref().map(answered).map(Box::new),
         });
@@ -253,7 +254,7 @@ pub(crate) fn resting(campaign: &Campaign, config: &Config, t: u64) -> Result<Ha
     let recent = campaign.rounds().range(t.saturating_sub(rest)..t).filter(|(_, info)| rest > 0 && !info.revoked());
     let mut resting = HashSet::new();
     for (&round, _) in recent {
-        resting.extend(campaign.sent(round)?.into_iter().filter(|sent| !sent.control).map(|sent| sent.customer));
+        resting.extend(campaign.sent(round)?.into_iter().filter(|sent| !sent.hold_out).map(|sent| sent.customer));
     }
     Ok(resting)
 }
@@ -263,11 +264,11 @@ fn write_down(
     config: &Config,
     round: Round,
     chosen: Arms,
-    held_out: Option<Arms>,
+    hold_out: Option<Arms>,
     by_mean: Option<&[(u64, u32)]>,
 ) -> Vec<Sent> {
     let mut sent = Vec::new();
-    for (chosen, control) in [(Some(chosen), false), (held_out, true)] {
+    for (chosen, in_hold_out) in [(Some(chosen), false), (hold_out, true)] {
         let Some((arms, segments)) = chosen else { continue };
         let before = sent.len() as u32;
         // The arms of a block are next to each other, the best first.
@@ -275,14 +276,14 @@ fn write_down(
         (0..arms.len()).rev().for_each(|place| first[arms[place].block as usize] = place as u32);
         let write = |((place, arm), segment): ((u32, ChosenArm), Option<String>)| {
             let block = arm.block as usize;
-            let greedy = by_mean.filter(|_| !control);
+            let greedy = by_mean.filter(|_| !in_hold_out);
             Sent {
                 id: DecisionId { round: round.t, number: before + place + 1 },
                 greedy: greedy.map(|greedy| greedy.binary_search(&(arm.id, arm.block)).is_ok()),
                 segment,
                 customer: arm.name.unwrap_or_default(),
                 promotion: config.promotion[block].name.clone(),
-                control,
+                hold_out: in_hold_out,
                 // No negative zero, since a journal may lose its sign.
                 mean: arm.mean + 0.0,
                 width: arm.width + 0.0,

@@ -28,7 +28,7 @@ fn hold_out_draws(config: &Config) -> Draws {
 }
 
 /// Whether a customer is in the hold-out.
-pub(crate) fn is_held_out(config: &Config, customer: &str) -> bool {
+pub(crate) fn is_in_hold_out(config: &Config, customer: &str) -> bool {
     let share = config.limits.hold_out;
     share > 0.0 && hold_out_draws(config).uniform(id_of(customer)) < share
 }
@@ -53,14 +53,14 @@ const ROWS: usize = 1 << 12;
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) main: Option<Part>,
-    pub(super) control: Option<Part>,
+    pub(super) hold_out: Option<Part>,
     pub(super) odd: Oddities,
     /// Of all rows.
     pub(super) ids: Vec<u64>,
     /// How many rows the main part would have without a screen.
     pub(super) considered: usize,
     pub(super) resting: u64,
-    pub(super) held_out: u64,
+    pub(super) hold_out_customers: u64,
 }
 
 impl<'a> Parts<'a> {
@@ -127,18 +127,18 @@ impl<'a> Parts<'a> {
             })?;
             whole.columns.push((super::constraint::SEGMENT.to_owned(), values));
         }
-        let (mut main, mut control) = (Vec::with_capacity(rows.len()), Vec::new());
-        let (mut resting, mut held_out) = (0, 0);
+        let (mut main, mut hold_out) = (Vec::with_capacity(rows.len()), Vec::new());
+        let (mut resting, mut hold_out_customers) = (0, 0);
         rows.each_text(&config.customer, |row, name| {
             let name = name.ok_or_else(|| rows.bad(row, &config.customer, "the customer's id is missing"))?;
             let id = id_of(name);
             whole.name(name, id);
             let held = config.limits.hold_out > 0.0 && self.draws.uniform(id) < config.limits.hold_out;
-            held_out += u64::from(held);
+            hold_out_customers += u64::from(held);
             if !self.resting.is_empty() && self.resting.contains(name) {
                 resting += 1;
             } else if whole.eligible.is_empty() || whole.eligible[row * blocks..(row + 1) * blocks].contains(&true) {
-                if held { control.push(row) } else { main.push(row) }
+                if held { hold_out.push(row) } else { main.push(row) }
             }
             Ok(())
         })?;
@@ -146,20 +146,21 @@ impl<'a> Parts<'a> {
         let mut features = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         features.clear();
         let pick = |whole: &Part, chosen: &[usize]| if chosen.is_empty() { None } else { Some(whole.pick(chosen)) };
-        let (main, control) = if screens.is_empty() {
+        let (main, hold_out) = if screens.is_empty() {
             odd.shortened = self.setup.recipe.read(rows, &mut odd)?.features(None, &mut features);
             whole.features = features;
-            let control = pick(&whole, &control);
-            (if main.len() == rows.len() { Some(whole) } else { pick(&whole, &main) }, control)
+            let hold_out = pick(&whole, &hold_out);
+            (if main.len() == rows.len() { Some(whole) } else { pick(&whole, &main) }, hold_out)
         } else {
             let mut held = Vec::new();
-            let main = self.screened(rows, &whole, screens, [&main, &control], [&mut features, &mut held], &mut odd)?;
-            let (mut main, mut control) = (pick(&whole, &main), pick(&whole, &control));
+            let main =
+                self.screened(rows, &whole, screens, [&main, &hold_out], [&mut features, &mut held], &mut odd)?;
+            let (mut main, mut hold_out) = (pick(&whole, &main), pick(&whole, &hold_out));
             main.iter_mut().for_each(|part| part.features = std::mem::take(&mut features));
-            control.iter_mut().for_each(|part| part.features = std::mem::take(&mut held));
-            (main, control)
+            hold_out.iter_mut().for_each(|part| part.features = std::mem::take(&mut held));
+            (main, hold_out)
         };
-        Ok(Prepared { main, control, odd, ids, considered, resting, held_out })
+        Ok(Prepared { main, hold_out, odd, ids, considered, resting, hold_out_customers })
     }
 
     /// Makes the features of those rows of the main part that a screen marks, which are returned, and of the
@@ -169,7 +170,7 @@ impl<'a> Parts<'a> {
         rows: &Rows,
         whole: &Part,
         screens: &[Screen<'_>],
-        [mut main, mut control]: [&[usize]; 2],
+        [mut main, mut hold_out]: [&[usize]; 2],
         [features, held]: [&mut Vec<f32>; 2],
         odd: &mut Oddities,
     ) -> Result<Vec<usize>, Error> {
@@ -187,7 +188,7 @@ impl<'a> Parts<'a> {
             let mut now = next(&mut main);
             now.retain(|&row| marked[row]);
             columns.features(Some(&now), features);
-            columns.features(Some(&next(&mut control)), held);
+            columns.features(Some(&next(&mut hold_out)), held);
             found.extend(now.into_iter().map(|row| first + row));
         }
         Ok(found)

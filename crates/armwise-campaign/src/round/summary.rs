@@ -54,11 +54,13 @@ pub struct ChosenSummary {
     /// How many of them rest.
     pub resting: u64,
     /// How many of them are in the hold-out.
-    pub held_out: u64,
+    #[serde(alias = "held_out")]
+    pub hold_out_customers: u64,
     /// How many sends there are.
     pub sends: u64,
     /// How many customers of the hold-out would have been chosen.
-    pub controls: u64,
+    #[serde(alias = "controls")]
+    pub hold_out: u64,
     /// Promotion by promotion.
     pub promotions: Vec<PromotionSummary>,
     /// Sends per segment.
@@ -96,7 +98,7 @@ pub(super) fn summarise(
     known: bool,
 ) -> ChosenSummary {
     let config = campaign.config();
-    let real = || sent.iter().filter(|sent| !sent.control);
+    let real = || sent.iter().filter(|sent| !sent.hold_out);
     let explores = |sent: &&Sent| !known || sent.greedy == Some(false);
     let empty = |promotion: &Promotion| PromotionSummary {
         promotion: promotion.name.clone(),
@@ -106,8 +108,8 @@ pub(super) fn summarise(
         exploration: 0,
     };
     let mut promotions: Vec<PromotionSummary> = config.promotion.iter().map(empty).collect();
-    for run in sent.chunk_by(|a, b| a.promotion == b.promotion && a.control == b.control) {
-        let own = promotions.iter_mut().find(|promotion| promotion.promotion == run[0].promotion && !run[0].control);
+    for run in sent.chunk_by(|a, b| a.promotion == b.promotion && a.hold_out == b.hold_out) {
+        let own = promotions.iter_mut().find(|promotion| promotion.promotion == run[0].promotion && !run[0].hold_out);
         let Some(own) = own else { continue };
         own.sends += run.len() as u64;
         own.threshold = run.iter().map(|sent| sent.score).chain(own.threshold).reduce(f64::min);
@@ -128,9 +130,9 @@ pub(super) fn summarise(
         seed: chosen.round.seed,
         customers: customers.len() as u64,
         resting: customers.resting,
-        held_out: customers.held_out,
+        hold_out_customers: customers.hold_out,
         sends,
-        controls: sent.len() as u64 - sends,
+        hold_out: sent.len() as u64 - sends,
         segments,
         expected_reward: promotions.iter().fold(0.0, |sum, promotion| sum + promotion.expected_reward),
         exploration: real().filter(explores).count() as f64 / (sends.max(1) as f64),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use armwise_campaign::{Campaign as File, config::Config, core::amend};
 use clap::Args;
 
+use crate::visible::on_one_line;
+
 use super::{Campaign, Failure, KeyArgument, print, say};
 
 /// Arguments of `amend`.
@@ -31,6 +33,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         say("these rules hold already; nothing has changed\n");
     } else {
         say(&format!("from round {} on other rules hold: {}\n", amended.from, amended.changed.join(", ")));
+        for (names, what) in [(&amended.added, "new"), (&amended.retired, "retired; what was learned of them stays")] {
+            if !names.is_empty() {
+                say(&format!("  promotions {what}: {}\n", on_one_line(&names.join(", "))));
+            }
+        }
     }
     Ok(0)
 }

@@ -1,7 +1,7 @@
 //! `armwise init`.
 //!
-//! Without `--config` a commented campaign.toml is written beside the campaign. With promotions
-//! on the command line the campaign begins at once; without, the file is for the analyst to finish.
+//! Without `--config` a commented campaign.toml is written beside the campaign. With promotions on the command line the
+//! campaign begins at once; without, or with `--draft`, the file is all that is written, for the analyst to finish.
 
 use std::{
     fmt::Write,
@@ -10,7 +10,8 @@ use std::{
 
 use armwise_campaign::{
     Error, Source, complete,
-    config::{Config, quoted, template},
+    config::{Config, LeftOut, quoted, template},
+    core::SavedLearner,
     init_from,
     output::{Existing, Pending, Protected},
     recipe::Extreme,
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// The rules, in TOML.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["promotion", "customer", "seed"])]
     config: Option<PathBuf>,
+    /// Write campaign.toml as the table suggests it and nothing else, to be read, finished and given with --config.
+    #[arg(long, conflicts_with_all = ["config", "learner"])]
+    draft: bool,
     /// A promotion and how many customers get it; may be repeated.
     #[arg(long, value_name = "NAME=QUOTA")]
     promotion: Vec<String>,
@@ -44,7 +48,8 @@ pub(crate) struct Arguments {
     /// The seed of all draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Begin with what a saved learner knows: a file of `export learner`, of the library or of Python's `save`.
+    /// Begin with what a saved learner knows, and with its features and their scales: a file of `export learner`, or of
+    /// Python's `save` of a campaign's policy.
     #[arg(long, value_name = "FILE")]
     learner: Option<PathBuf>,
 }
@@ -55,18 +60,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         return Err(Error::Exists { path: path.clone() }.into());
     }
     let table = streams::open(&arguments.from, arguments.format)?;
+    let learner = match &arguments.learner {
+        Some(file) => Some(SavedLearner::read(&file.display().to_string(), &read(file)?)?),
+        None => None,
+    };
     let (config, rules) = if let Some(file) = &arguments.config {
         (Config::parse(&read(file)?, file)?, None)
     } else {
         let mut config = from_flags(arguments, &table)?;
-        let left_out = complete(&mut config, &table)?;
-        let rules = Rules::write(path.with_file_name("campaign.toml"), &template(&config, &left_out), path)?;
-        if arguments.promotion.is_empty() {
+        if let Some(learner) = &learner {
+            config.features = learner.origin.features.clone();
+        }
+        let guess = complete(&mut config, &table)?;
+        let rules = Rules::write(path.with_file_name("campaign.toml"), &template(&config, &guess), path)?;
+        if arguments.draft || arguments.promotion.is_empty() {
             let toml = rules.keep();
-            let value = json!({"config": toml, "campaign": null});
+            let asked: Vec<&str> = guess.asked.iter().map(|column| column.name.as_str()).collect();
+            let value = json!({"config": toml, "campaign": null, "left_out": guess.left_out, "asked": asked});
             print(arguments.campaign.json, &value, String::new);
+            left_out(&guess.left_out);
+            let what = if arguments.promotion.is_empty() { "name your promotions in it" } else { "read it" };
             say(&format!(
-                "{} is written: name your promotions in it, then run\n  armwise init {} --from {} --config {}\n",
+                "{} is written: {what}, then run\n  armwise init {} --from {} --config {}\n",
                 toml.display(),
                 path.display(),
                 arguments.from.display(),
@@ -76,9 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         }
         (config, Some(rules))
     };
-    let learner = arguments.learner.as_deref().map(read).transpose()?;
-    let named = arguments.learner.as_ref().map(|file| file.display().to_string());
-    let (_, begun) = init_from(path, &table, config, named.as_deref().zip(learner.as_deref()))?;
+    let (_, begun) = init_from(path, &table, config, learner.as_ref())?;
     let written = rules.map(Rules::keep);
     let value = json!({"campaign": path, "config": written, "begun": begun});
     print(arguments.campaign.json, &value, String::new);
@@ -92,16 +105,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         begun.features,
         begun.sample
     ));
-    for (column, reason) in &begun.left_out {
+    left_out(&begun.left_out);
+    begun.extremes.iter().for_each(|extreme| say(&warning(extreme)));
+    Ok(0)
+}
+
+fn left_out(columns: &LeftOut) {
+    for (column, reason) in columns {
         say(&format!("  column {column:?} is left out: {reason}\n"));
     }
-    for Extreme { column, row, value, spread } in &begun.extremes {
-        say(&format!(
-            "  warning: column {column:?}, row {row}: {value} is far from the other values, which spread by {spread:.3}; \
-             scaled with it they can hardly be told apart. If it stands for a missing value, leave it empty and begin again\n"
-        ));
-    }
-    Ok(0)
+}
+
+/// What is said of a value that hides the others.
+fn warning(extreme: &Extreme) -> String {
+    let Extreme { column, row, value, spread, clipped_to, count } = extreme;
+    let first = format!(
+        "  warning: column {column:?}, row {row}: {value} is far from the other values, which spread by {spread:.3}"
+    );
+    let rest = match clipped_to {
+        Some(to) => format!(
+            "; it counts as {to:.6}, as do the {} others like it. If it stands for a missing value, leave it empty and begin \
+             again; clip = false takes it as it is\n",
+            count - 1
+        ),
+        None => "; scaled with it they can hardly be told apart. If it stands for a missing value, leave it empty and begin \
+                 again\n"
+            .to_owned(),
+    };
+    first + &rest
 }
 
 /// A campaign.toml that was written for a campaign; removed again if the campaign does not begin.

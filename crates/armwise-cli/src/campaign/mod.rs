@@ -6,6 +6,7 @@
 mod amend;
 mod backup;
 mod choose;
+mod config;
 mod failure;
 mod init;
 mod learn;
@@ -54,12 +55,15 @@ pub(crate) enum Command {
     /// End a round's response window: silence becomes the default reward.
     #[command(after_help = "Example: armwise close spring.armwise --round 3")]
     Close(learn::RoundArguments),
-    /// Take a round back that was never sent: no rewards, no rest, no controls.
+    /// Take a round back that was never sent: no rewards, no rest, no hold-out.
     #[command(after_help = "Example: armwise revoke spring.armwise --round 3")]
     Revoke(learn::RoundArguments),
     /// Change the rules from the next round on; what was learned stays.
     #[command(after_help = "Example: armwise amend spring.armwise --config new.toml")]
     Amend(amend::Arguments),
+    /// The keys of campaign.toml: what each says, its default, its range and an example.
+    #[command(after_help = "Example: armwise config --explain limits.rest")]
+    Config(config::Arguments),
     /// Where the rounds stand.
     #[command(after_help = "Example: armwise status spring.armwise")]
     Status(look::StatusArguments),
@@ -153,6 +157,7 @@ pub(crate) fn run(command: &Command) -> u8 {
         Command::Close(arguments) => learn::close(arguments),
         Command::Revoke(arguments) => learn::revoke(arguments),
         Command::Amend(arguments) => amend::run(arguments),
+        Command::Config(arguments) => config::run(arguments),
         Command::Status(arguments) => look::status(arguments),
         Command::Why(arguments) => look::why(arguments),
         Command::Report(arguments) => look::report(arguments),

@@ -36,11 +36,11 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         summary.expected_reward,
         percent(summary.exploration)
     );
-    if summary.resting > 0 || summary.held_out > 0 {
+    if summary.resting > 0 || summary.hold_out_customers > 0 {
         let _ = writeln!(
             text,
-            "  {} customers rest; {} are held out, of whom {} would have been chosen",
-            summary.resting, summary.held_out, summary.controls
+            "  {} customers rest; {} are in the hold-out, of whom {} would have been chosen",
+            summary.resting, summary.hold_out_customers, summary.hold_out
         );
     }
     for price in summary.prices.iter().filter(|price| price.value.abs() > 1e-12) {
@@ -59,6 +59,12 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
     }
     for (column, count) in &summary.odd.missing {
         let _ = writeln!(text, "  column {column:?}: {count} missing values were filled");
+    }
+    for (column, count) in &summary.odd.clipped {
+        let _ = writeln!(
+            text,
+            "  warning: column {column:?}: {count} values lie far outside what init saw and count as the nearest it believes"
+        );
     }
     if summary.odd.shortened > 0 {
         let _ = writeln!(
@@ -82,9 +88,14 @@ pub(super) fn learned(learned: &Learned) -> String {
 }
 
 pub(super) fn status(status: &Status) -> String {
+    let retired = match &status.retired[..] {
+        [] => String::new(),
+        retired => format!(" (retired: {})", on_one_line(&retired.join(", "))),
+    };
     let mut text = format!(
-        "promotions {}; {} features; {} entries; decisions end in -{}\nmodel   {}\njournal {}\n",
+        "promotions {}{}; {} features; {} entries; decisions end in -{}\nmodel   {}\njournal {}\n",
         on_one_line(&status.promotions.join(", ")),
+        retired,
         status.features,
         status.entries,
         status.tag,
@@ -120,16 +131,16 @@ pub(super) fn why(why: &Why) -> String {
     if why.resting {
         text += "not chosen: the customer rested after an earlier send\n";
     }
-    if why.held_out {
+    if why.hold_out {
         text += "the customer is in the hold-out, which is never contacted\n";
     }
     if why.promotions.is_empty() {
         text += "give --table to see the numbers it would have had\n";
     }
     for line in &why.promotions {
-        let place = match (&line.decision, line.rank, line.control) {
+        let place = match (&line.decision, line.rank, line.hold_out) {
             (Some(decision), Some(rank), false) => format!("chosen, rank {rank}, decision {decision}"),
-            (Some(decision), Some(rank), true) => format!("held out, rank {rank}, decision {decision}"),
+            (Some(decision), Some(rank), true) => format!("in the hold-out, rank {rank}, decision {decision}"),
             _ if !line.eligible => "not eligible".to_owned(),
             _ => "not chosen".to_owned(),
         };
@@ -144,7 +155,8 @@ pub(super) fn why(why: &Why) -> String {
             line.score
         );
         for part in &line.contributions {
-            let _ = writeln!(text, "    {:+.4}  {} (x = {:.4})", part.adds, on_one_line(&part.feature), part.value);
+            let own = part.own.as_ref().map_or(String::new(), |own| format!(" = {own}"));
+            let _ = writeln!(text, "    {:+.4}  {}{own}", part.adds, on_one_line(&part.feature));
         }
     }
     text

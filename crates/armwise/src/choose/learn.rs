@@ -153,7 +153,7 @@ impl<P: Policy> Learner<P> {
     /// the present one that what unlearning left behind would show.
     pub fn with_policy<Q: Policy>(self, policy: Q) -> Result<Learner<Q>, Error> {
         let before = self.policy.ridge();
-        let learner = Learner::from_parts(policy, self.ties, self.model, self.ledger)?;
+        let learner = Learner::from_parts(policy, self.ties, self.model, self.ledger)?.with_about(self.about);
         if learner.policy.ridge() < before {
             learner.model.check_sums(learner.policy.ridge())?;
         }

@@ -32,6 +32,8 @@ pub struct Learner<P = Algorithm> {
     pub(crate) ties: Ties,
     pub(crate) model: Model,
     pub(crate) ledger: Ledger,
+    /// What its maker wants to be known about it.
+    pub(crate) about: Option<String>,
     /// The posteriors of the last choice, and how many rounds of forgetting without new rewards are applied in them.
     cache: Mutex<Option<(u64, Arc<Vec<Posterior>>)>>,
 }
@@ -55,13 +57,26 @@ impl<P: Policy> Learner<P> {
 
     pub(crate) fn from_parts(policy: P, ties: Ties, model: Model, ledger: Ledger) -> Result<Self, Error> {
         policy.validate()?;
-        Ok(Self { policy, ties, model, ledger, cache: Mutex::new(None) })
+        Ok(Self { policy, ties, model, ledger, about: None, cache: Mutex::new(None) })
     }
 
     /// Sets who wins among equal scores.
     #[must_use]
     pub fn with_ties(self, ties: Ties) -> Self {
         Self { ties, ..self }
+    }
+
+    /// Says something about it that is carried along and saved with it: what its features are made from, for example.
+    /// The library does not look at it.
+    #[must_use]
+    pub fn with_about(self, about: Option<String>) -> Self {
+        Self { about, ..self }
+    }
+
+    /// What its maker wanted to be known about it.
+    #[must_use]
+    pub fn about(&self) -> Option<&str> {
+        self.about.as_deref()
     }
 
     /// The policy.
@@ -217,6 +232,6 @@ impl<P: Policy> Learner<P> {
 impl<P: Clone> Clone for Learner<P> {
     fn clone(&self) -> Self {
         let (policy, model, ledger) = (self.policy.clone(), self.model.clone(), self.ledger.clone());
-        Self { policy, ties: self.ties, model, ledger, cache: Mutex::new(None) }
+        Self { policy, ties: self.ties, model, ledger, about: self.about.clone(), cache: Mutex::new(None) }
     }
 }

@@ -6,11 +6,12 @@
 //! Nothing is allocated by a number in the file: a file of 500 bytes may say that it has 2^63 features. Then the checksum is
 //! compared, and then the sums, so that whatever loads can choose.
 //!
-//! # Format, version 3
+//! # Format, version 4
 //! ```text
-//! { "format": "armwise-learner", "version": 3,
+//! { "format": "armwise-learner", "version": 4,
 //!   "next": {"seed": 7, "t": 2},    the round to continue with, if the caller counts rounds; may be left out
-//!   "checksum": "<XXH64 of the compact JSON of {"next": .., "learner": ..}, without `next` if there is none; 16 hexadecimal digits>",
+//!   "about": "...",                a text that the maker wants to be known; may be left out, and then the version is 3
+//!   "checksum": "<XXH64 of the compact JSON of {"next": .., "about": .., "learner": ..}, without those that there are not; 16 hexadecimal digits>",
 //!   "learner": {
 //!     "policy": {"name": "c2ucb", "lambda": 1.0, "alpha": 0.1},
 //!     "ties": "by-id",
@@ -30,7 +31,9 @@ use std::{hash::Hasher, io};
 use twox_hash::XxHash64;
 
 const FORMAT: &str = "armwise-learner";
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
+/// What is written where there is no `about`, so that older programs can read it.
+const WITHOUT_ABOUT: u64 = 3;
 
 #[derive(Deserialize)]
 struct Head {
@@ -44,6 +47,8 @@ struct FileOut<'a, P> {
     version: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Round>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    about: Option<&'a str>,
     checksum: String,
     learner: BodyOut<'a, P>,
 }
@@ -61,6 +66,8 @@ struct BodyOut<'a, P> {
 struct Covered<'a, P> {
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Round>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    about: Option<&'a str>,
     learner: &'a BodyOut<'a, P>,
 }
 
@@ -73,6 +80,8 @@ struct FileIn<P> {
     _version: u64,
     #[serde(default)]
     next: Option<Round>,
+    #[serde(default)]
+    about: Option<String>,
     checksum: String,
     learner: BodyIn<P>,
 }
@@ -101,8 +110,10 @@ impl<P: Policy + Serialize> Learner<P> {
     /// As [`to_json`](Self::to_json).
     pub fn to_json_with(&self, next: Option<Round>) -> Result<String, Error> {
         let learner = BodyOut { policy: &self.policy, ties: self.ties, model: &self.model, ledger: &self.ledger };
-        let checksum = checksum(&Covered { next, learner: &learner })?;
-        let file = FileOut { format: FORMAT, version: VERSION, next, checksum, learner };
+        let about = self.about.as_deref();
+        let checksum = checksum(&Covered { next, about, learner: &learner })?;
+        let version = if about.is_some() { VERSION } else { WITHOUT_ABOUT };
+        let file = FileOut { format: FORMAT, version, next, about, checksum, learner };
         serde_json::to_string(&file).map_err(bad)
     }
 }
@@ -138,13 +149,13 @@ impl<P: Policy + Serialize + DeserializeOwned> Learner<P> {
             return Err(Error::BadFormat("format version 1 has no rr".into()));
         }
         let learner = BodyOut { policy: &policy, ties, model: &model, ledger: &ledger };
-        let next = file.next;
-        let found =
-            if head.version < 3 { checksum(&learner)? } else { checksum(&Covered { next, learner: &learner })? };
+        let (next, about) = (file.next, file.about);
+        let covered = Covered { next, about: about.as_deref(), learner: &learner };
+        let found = if head.version < 3 { checksum(&learner)? } else { checksum(&covered)? };
         if found != file.checksum {
             return Err(Error::Damaged { expected: file.checksum, found });
         }
-        let learner = Self::from_parts(policy, ties, model, ledger)?;
+        let learner = Self::from_parts(policy, ties, model, ledger)?.with_about(about);
         learner.model.check_sums(learner.policy.ridge())?;
         Ok((learner, next))
     }

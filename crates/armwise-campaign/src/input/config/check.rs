@@ -3,7 +3,7 @@
 //! Rules are frozen in the campaign's file, so whatever passes here must work later: numbers are finite and small enough
 //! to be added up, counts fit a decision's number, and the model fits in memory.
 
-use super::{Config, GroupLimit, Kind, MissingRule, Promotion, RewardRule};
+use super::{Config, FeatureColumn, GroupLimit, Kind, MissingRule, Promotion, RewardRule};
 use crate::{
     Error,
     table::{LARGEST, MOST_COLUMNS},
@@ -78,14 +78,53 @@ impl Config {
         })?;
         let mut names = BTreeSet::new();
         for column in columns {
-            let name = &column.name;
-            ensure(names.insert(name), || format!("the column {name:?} is listed twice under features"))?;
-            let mean = column.missing == MissingRule::Mean && column.kind != Kind::Numeric;
-            ensure(!mean, || format!("feature {name:?}: missing = \"mean\" works for numeric columns only"))?;
-            ensure(column.max_levels > 0, || format!("feature {name:?}: max_levels must be at least 1"))?;
+            let (name, kind, with) = (&column.name, column.kind.name(), column.with.as_ref());
+            ensure(names.insert((name, kind, with)), || format!("the column {name:?} is listed twice under features"))?;
+            feature(column).map_err(|problem| format!("feature {name:?}: {problem}"))?;
+            if let Some(with) = with {
+                crossed(columns, name, with).map_err(|problem| format!("feature {name:?}: {problem}"))?;
+            }
         }
         ensure(self.gamma > 0.0 && self.gamma <= 1.0, || "gamma must be above 0 and at most 1".to_owned())
     }
+}
+
+/// What a column may say of itself, by its kind.
+fn feature(column: &FeatureColumn) -> Result<(), String> {
+    let FeatureColumn { kind, missing, max_levels, clip, bins, edges, with, .. } = column;
+    let only = |good: bool, what: &str, kinds: &str| ensure(good, || format!("{what} works for {kinds} columns only"));
+    let number = matches!(kind, Kind::Numeric | Kind::Log);
+    only(*missing != MissingRule::Mean || number, "missing = \"mean\"", "numeric and log")?;
+    only(*clip || number, "clip", "numeric and log")?;
+    only(bins.is_none() || *kind == Kind::Bins, "bins", "bins")?;
+    only(edges.is_none() || *kind == Kind::Bins, "edges", "bins")?;
+    only(with.is_none() || *kind == Kind::Cross, "with", "cross")?;
+    only(*missing == MissingRule::Error || *kind != Kind::Cross, "missing", "other")?;
+    ensure(*max_levels > 0, || "max_levels must be at least 1".to_owned())?;
+    ensure(with.is_some() || *kind != Kind::Cross, || {
+        "a cross needs its other column, as in with = \"plan\"".to_owned()
+    })?;
+    ensure(bins.is_none_or(|bins| (2..=MOST).contains(&bins)), || format!("bins must be from 2 to {MOST}"))?;
+    ensure(bins.is_none() || edges.is_none(), || "give bins or edges, not both".to_owned())?;
+    let Some(edges) = edges else { return Ok(()) };
+    let good = edges.iter().all(|edge| edge.abs() <= LARGEST) && edges.windows(2).all(|pair| pair[0] < pair[1]);
+    ensure(good && (1..=MOST).contains(&edges.len()), || {
+        format!("edges must be 1 to {MOST} numbers, each larger than the one before")
+    })
+}
+
+/// Whether both columns of a cross are there, each in one form.
+fn crossed(columns: &[FeatureColumn], name: &str, with: &str) -> Result<(), String> {
+    ensure(name != with, || "a column cannot be crossed with itself; use bins or log".to_owned())?;
+    for side in [name, with] {
+        let count = columns.iter().filter(|column| column.name == side && column.kind != Kind::Cross).count();
+        ensure(count == 1, || {
+            format!(
+                "a cross is of columns that are features themselves, each in one form; {side:?} is listed {count} times"
+            )
+        })?;
+    }
+    Ok(())
 }
 
 fn ensure(good: bool, problem: impl FnOnce() -> String) -> Result<(), String> {

@@ -4,10 +4,12 @@
 //! the user's own columns. An amendment changes some of the rules, from the next round on.
 
 mod check;
+mod keys;
 mod template;
 
 pub(crate) use check::room;
-pub use template::{LeftOut, guess, quoted, template};
+pub use keys::{Key, SECTIONS, Section, explain, overview, page};
+pub use template::{Guess, LeftOut, guess, quoted, template};
 
 use crate::Error;
 use armwise::{Algorithm, ArmWiseTs, OnInfeasible, Quota, Ties};
@@ -156,7 +158,7 @@ impl Default for FeatureRules {
 }
 
 /// A column that becomes one or several features.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureColumn {
     /// The column's name.
@@ -169,6 +171,33 @@ pub struct FeatureColumn {
     /// The most categories; the rarest beyond these are treated as unseen.
     #[serde(default = "fifty")]
     pub max_levels: usize,
+    /// Whether numbers beyond what the sample makes plausible are clipped.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub clip: bool,
+    /// Into how many bins numbers are divided, about as many customers in each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<usize>,
+    /// Where bins begin, instead of how many there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edges: Option<Vec<f64>>,
+    /// The other column of a cross.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
+}
+
+impl FeatureColumn {
+    /// A column of this kind, with everything else as it is if it is left out.
+    #[must_use]
+    pub fn new(name: &str, kind: Kind) -> Self {
+        let (missing, max_levels) = (MissingRule::default(), fifty());
+        let name = name.to_owned();
+        Self { name, kind, missing, max_levels, clip: true, bins: None, edges: None, with: None }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// How a column becomes features.
@@ -177,10 +206,31 @@ pub struct FeatureColumn {
 pub enum Kind {
     /// A number, standardised.
     Numeric,
+    /// The logarithm of a number, standardised.
+    Log,
+    /// A number, one feature for each range of values.
+    Bins,
     /// A category, one feature for each value.
     Categorical,
     /// A vector, each number a feature.
     Vector,
+    /// Two columns together: the products of their features.
+    Cross,
+}
+
+impl Kind {
+    /// Its name in the rules.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Numeric => "numeric",
+            Self::Log => "log",
+            Self::Bins => "bins",
+            Self::Categorical => "categorical",
+            Self::Vector => "vector",
+            Self::Cross => "cross",
+        }
+    }
 }
 
 /// What to do where a value is missing.
@@ -190,7 +240,7 @@ pub enum MissingRule {
     /// Refuse the table.
     #[default]
     Error,
-    /// Take the sample's mean; numeric columns only.
+    /// Take the sample's mean; numbers and their logarithms only.
     Mean,
     /// Take 0; a category counts as none of the known ones.
     Zero,

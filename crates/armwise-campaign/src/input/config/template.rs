@@ -15,11 +15,22 @@ use std::{collections::BTreeSet, fmt::Write};
 /// Columns that are not used, with the reason.
 pub type LeftOut = Vec<(String, String)>;
 
-/// What the columns of a table look like, judged by its first rows: features, and columns left out with the reason.
+/// What the columns of a table look like.
+#[derive(Debug, Clone, Default)]
+pub struct Guess {
+    /// Columns that become features.
+    pub columns: Vec<FeatureColumn>,
+    /// The others, with the reason.
+    pub left_out: LeftOut,
+    /// Those of the others that can be features if they are known before a send, which only the analyst knows.
+    pub asked: Vec<FeatureColumn>,
+}
+
+/// What the columns of a table look like, judged by its first rows and by their names.
 ///
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read or has no rows.
-pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<(Vec<FeatureColumn>, LeftOut), Error> {
+pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<Guess, Error> {
     let columns: Vec<_> = table.columns()?.into_iter().filter(|(name, _)| !own.contains(name)).collect();
     let mut seen: Vec<Seen> = columns.iter().map(|_| Seen::default()).collect();
     let mut left = BATCH;
@@ -36,14 +47,105 @@ pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<(Vec<FeatureC
     if left == BATCH {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
-    let (mut features, mut left_out) = (Vec::new(), Vec::new());
+    let mut guess = Guess::default();
     for ((name, kind), seen) in columns.into_iter().zip(seen) {
-        match seen.judge(kind) {
-            Ok((kind, missing)) => features.push(FeatureColumn { name, kind, missing, max_levels: 50 }),
-            Err(reason) => left_out.push((name, reason)),
+        match seen.judge(&name, kind) {
+            Ok((kind, missing)) => {
+                let column = FeatureColumn { missing, ..FeatureColumn::new(&name, kind) };
+                if is_outcome(&name) {
+                    guess.left_out.push((name, OUTCOME.to_owned()));
+                    guess.asked.push(column);
+                } else {
+                    guess.columns.push(column);
+                }
+            }
+            Err(reason) => guess.left_out.push((name, reason)),
         }
     }
-    Ok((features, left_out))
+    Ok(guess)
+}
+
+/// Why a column is asked about.
+const OUTCOME: &str =
+    "it looks like an outcome, which nobody knows before a send; list it as a feature only if it is known then";
+
+/// Words in the name of a column that tell what came of a send.
+const OUTCOMES: [&str; 28] = [
+    "visit",
+    "visited",
+    "conversion",
+    "conversions",
+    "converted",
+    "convert",
+    "spend",
+    "spent",
+    "purchase",
+    "purchased",
+    "bought",
+    "response",
+    "responded",
+    "respond",
+    "responder",
+    "reward",
+    "rewards",
+    "outcome",
+    "outcomes",
+    "click",
+    "clicked",
+    "opened",
+    "redeemed",
+    "churned",
+    "revenue",
+    "target",
+    "label",
+    "y",
+];
+
+/// Words with which such a name speaks of the past, which is known.
+const PAST: [&str; 14] = [
+    "last",
+    "past",
+    "prior",
+    "previous",
+    "prev",
+    "since",
+    "before",
+    "history",
+    "historical",
+    "recency",
+    "days",
+    "months",
+    "avg",
+    "lag",
+];
+
+/// Words in the name of a column whose numbers are codes: nobody is twice as far as somebody with half the postcode.
+const CODES: [&str; 8] = ["zip", "zipcode", "postcode", "postalcode", "postal", "plz", "postleitzahl", "code"];
+
+/// The words of a name, small: `lastPurchase` and `last_purchase` are the same.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for letter in name.chars() {
+        let starts = !letter.is_alphanumeric() || letter.is_uppercase() && before.is_lowercase();
+        if starts && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (letter.is_alphanumeric(), words.last_mut()) {
+            word.extend(letter.to_lowercase());
+        }
+        before = letter;
+    }
+    words
+}
+
+fn has_word(name: &str, known: &[&str]) -> bool {
+    words(name).iter().any(|word| known.contains(&word.as_str()))
+}
+
+/// Whether the name of a column looks like what came of a send.
+fn is_outcome(name: &str) -> bool {
+    has_word(name, &OUTCOMES) && !has_word(name, &PAST)
 }
 
 /// More different texts than this are not counted.
@@ -57,18 +159,32 @@ struct Seen {
     words: bool,
     /// The hashes of different texts.
     texts: BTreeSet<u64>,
+    /// The least and the largest number.
+    range: Option<(f64, f64)>,
+    /// A number that is not whole.
+    fraction: Option<f64>,
+    /// A number that begins with a zero in front of another digit is a code.
+    code: bool,
 }
 
 impl Seen {
     fn look(&mut self, rows: &Rows, name: &str, kind: ColumnType) -> Result<(), Error> {
         match kind {
-            ColumnType::Number => self.missing |= rows.numbers(name)?.iter().any(|number| number.is_nan()),
+            ColumnType::Number => rows.numbers(name)?.into_iter().for_each(|number| self.number(number)),
             ColumnType::Vector | ColumnType::Other => {}
             ColumnType::Text | ColumnType::Flag => rows.each_text(name, |_, text| {
                 match text {
                     None => self.missing = true,
                     Some(text) => {
-                        self.words |= text.trim().parse::<f64>().is_err();
+                        let text = text.trim();
+                        match text.parse() {
+                            // Reading "nan" says what to do about it.
+                            Ok(number) if f64::is_finite(number) => self.number(number),
+                            Ok(_) => {}
+                            Err(_) => self.words = true,
+                        }
+                        let mut letters = text.chars();
+                        self.code |= letters.next() == Some('0') && letters.next().is_some_and(|c| c.is_ascii_digit());
                         if self.texts.len() <= TEXTS {
                             self.texts.insert(id_of(text));
                         }
@@ -80,14 +196,32 @@ impl Seen {
         Ok(())
     }
 
-    fn judge(&self, kind: ColumnType) -> Result<(Kind, MissingRule), String> {
+    fn number(&mut self, number: f64) {
+        if number.is_nan() {
+            self.missing = true;
+            return;
+        }
+        let (least, largest) = self.range.unwrap_or((number, number));
+        self.range = Some((least.min(number), largest.max(number)));
+        self.fraction = self.fraction.or(Some(number).filter(|number| number.fract() != 0.0));
+    }
+
+    /// Whether the numbers stand for something that cannot be added up: yes and no, or codes.
+    fn stands_for(&self, name: &str) -> bool {
+        let flags = self.range.is_some_and(|range| range == (0.0, 1.0));
+        self.fraction.is_none() && (flags || self.code || has_word(name, &CODES))
+    }
+
+    fn judge(&self, name: &str, kind: ColumnType) -> Result<(Kind, MissingRule), String> {
         let or = |rule| if self.missing { rule } else { MissingRule::Error };
         match kind {
+            ColumnType::Number if self.stands_for(name) => Ok((Kind::Categorical, or(MissingRule::Zero))),
             ColumnType::Number => Ok((Kind::Numeric, or(MissingRule::Mean))),
             ColumnType::Vector => Ok((Kind::Vector, MissingRule::Error)),
             ColumnType::Other => Err("its type is not supported".to_owned()),
             ColumnType::Text | ColumnType::Flag => match (self.texts.len(), self.words) {
                 (0, _) => Err("its first rows are all empty".to_owned()),
+                (_, false) if self.stands_for(name) => Ok((Kind::Categorical, or(MissingRule::Zero))),
                 (_, false) => Ok((Kind::Numeric, or(MissingRule::Mean))),
                 (1..=TEXTS, true) => Ok((Kind::Categorical, or(MissingRule::Zero))),
                 _ => Err(format!("it has more than {TEXTS} different values")),
@@ -103,9 +237,10 @@ pub fn quoted(text: &str) -> String {
     json.chars().map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
 }
 
-/// The configuration as TOML with comments.
+/// The configuration as TOML with comments, and with questions about columns that only the analyst can answer.
 #[must_use]
-pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
+pub fn template(config: &Config, guess: &Guess) -> String {
+    let Guess { left_out, asked, .. } = guess;
     let mut text = String::new();
     let missing = |rule| match rule {
         MissingRule::Error => "error",
@@ -114,7 +249,7 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
     };
     let _ = writeln!(
         text,
-        "# A campaign's rules. They are frozen in the campaign's file when it begins.\n\
+        "# A campaign's rules. They are frozen in the campaign's file when it begins, and can be amended later.\n\
          customer = {}          # the column with the customer's id\n\
          seed = {}                     # of all draws\n\
          # segment = \"region\"          # a column by which summaries are split\n\n\
@@ -154,20 +289,24 @@ pub fn template(config: &Config, left_out: &[(String, String)]) -> String {
         );
     }
     let _ = writeln!(text, "\n[features]\nbias = true");
+    let lines = |column: &FeatureColumn, mark: &str| {
+        let (name, kind, missing) = (quoted(&column.name), column.kind.name(), missing(column.missing));
+        format!(
+            "{mark}[[features.column]]\n{mark}name = {name}\n{mark}kind = \"{kind}\"\n{mark}missing = \"{missing}\"\n"
+        )
+    };
     for column in &config.features.column {
-        let kind = match column.kind {
-            Kind::Numeric => "numeric",
-            Kind::Categorical => "categorical",
-            Kind::Vector => "vector",
-        };
-        let _ = writeln!(
+        let _ = write!(text, "\n{}", lines(column, ""));
+    }
+    for column in asked {
+        let name = quoted(&column.name);
+        let _ = write!(
             text,
-            "\n[[features.column]]\nname = {}\nkind = \"{kind}\"\nmissing = \"{}\"",
-            quoted(&column.name),
-            missing(column.missing)
+            "\n# Is {name} known before a send? It looks like an outcome, so it is left out. If it is known, take it in:\n{}",
+            lines(column, "# ")
         );
     }
-    for (name, reason) in left_out {
+    for (name, reason) in left_out.iter().filter(|(name, _)| !asked.iter().any(|column| column.name == *name)) {
         let _ = writeln!(text, "\n# {} is left out: {reason}.", quoted(name));
     }
     text

@@ -4,8 +4,9 @@
 //! the recipe does not depend on the order of the rows or on where they come from.
 
 use super::{
-    Fitted, Recipe,
-    extreme::{Extreme, extremes},
+    Fitted, Recipe, bin,
+    extreme::{Extreme, deviation, extremes, plausible, quantiles},
+    log,
 };
 use crate::{
     Error,
@@ -14,7 +15,7 @@ use crate::{
     table::Rows,
 };
 use armwise::{Round, Stream, id_of};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The sample holds this many rows, or the whole table if that is less than twice as large.
 const SAMPLE: usize = 50_000;
@@ -27,6 +28,12 @@ const LONGEST: usize = 1 << 12;
 
 /// How many rows are looked at together.
 const PIECE: usize = 1 << 12;
+
+/// No number of the sample is more than this many standard deviations from the mean; where one would be, they are longer.
+const SPAN: f64 = 20.0;
+
+/// How many bins there are if the rules do not say.
+const BINS: usize = 4;
 
 /// What draws who is in the sample.
 const SAMPLING: Stream = Stream(257);
@@ -61,8 +68,9 @@ pub fn fit(config: &Config, table: &dyn Source) -> Result<Recipe, Error> {
 /// As [`fit`].
 pub fn fit_and_look(config: &Config, table: &dyn Source) -> Result<(Recipe, Vec<Extreme>), Error> {
     let rules = &config.features;
-    let names: Vec<String> =
-        std::iter::once(&config.customer).chain(rules.column.iter().map(|c| &c.name)).cloned().collect();
+    let read = rules.column.iter().filter(|column| column.kind != Kind::Cross).map(|column| &column.name);
+    let names: BTreeSet<String> = std::iter::once(&config.customer).chain(read).cloned().collect();
+    let names: Vec<String> = names.into_iter().collect();
     let mut lengths: Vec<usize> = vec![0; rules.column.len()];
     let mut sample: Vec<Sampled> = Vec::new();
     let draws = Round::new(config.seed, 0).draws(0, SAMPLING);
@@ -104,15 +112,17 @@ pub fn fit_and_look(config: &Config, table: &dyn Source) -> Result<(Recipe, Vec<
         rules.column.iter().enumerate().map(|(place, column)| {
             fit_column(column, lengths[place], sample.iter().map(|sampled| &sampled.values[place]))
         });
-    let columns = fitted.collect::<Vec<_>>();
+    let mut columns = fitted.collect::<Vec<_>>();
+    cross(&rules.column, &mut columns);
     let mut recipe = Recipe { bias: rules.bias, columns, scale: 1.0, sample: sample.len() };
+    room(recipe.dim(), config.promotion.len())?;
     if recipe.dim() == 0 {
         let problem = "there are no features: list columns under [features], or set bias = true".to_owned();
         return Err(Error::Config { place: "features".to_owned(), problem, cause: None });
     }
     let longest = sample.iter().map(|sampled| recipe.square(&sampled.values)).fold(0.0, f64::max).sqrt();
     recipe.scale = if longest > 0.0 { 1.0 / longest } else { 1.0 };
-    let extremes = extremes(&rules.column, &sample);
+    let extremes = extremes(&recipe.columns, &sample);
     Ok((recipe, extremes))
 }
 
@@ -154,13 +164,15 @@ fn take(
     for (column, &length) in config.features.column.iter().zip(lengths) {
         let mut put = |place: usize, raw: Raw| sample[first + place].values.push(raw);
         match column.kind {
-            Kind::Numeric => {
+            // Made of other columns.
+            Kind::Cross => (0..taken.len()).for_each(|place| put(place, Raw::Text(None))),
+            Kind::Numeric | Kind::Log | Kind::Bins => {
                 let numbers = rows.numbers(&column.name)?;
                 taken.iter().enumerate().for_each(|(place, &row)| put(place, Raw::Number(numbers[row])));
             }
             Kind::Categorical => {
                 let mut next = 0;
-                rows.each_text(&column.name, |row, text| {
+                rows.each_level(&column.name, |row, text| {
                     if text.is_some_and(|text| text.len() > LONGEST) {
                         return Err(rows.bad(row, &column.name, format!("a category has at most {LONGEST} bytes")));
                     }
@@ -183,20 +195,42 @@ fn take(
 
 fn fit_column<'a>(column: &FeatureColumn, dim: usize, values: impl Iterator<Item = &'a Raw>) -> Fitted {
     let FeatureColumn { name, missing, .. } = column.clone();
+    let number = |raw: &Raw| match raw {
+        Raw::Number(number) if !number.is_nan() => Some(*number),
+        _ => None,
+    };
     match column.kind {
-        Kind::Numeric => {
-            let numbers: Vec<f64> = values
-                .filter_map(|raw| match raw {
-                    Raw::Number(number) if !number.is_nan() => Some(*number),
-                    Raw::Number(_) if missing == MissingRule::Zero => Some(0.0),
-                    _ => None,
-                })
-                .collect();
-            let count = numbers.len().max(1) as f64;
-            let mean = numbers.iter().sum::<f64>() / count;
-            let sd = (numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / count).sqrt();
-            Fitted::Numeric { name, missing, mean, sd: if sd > 1e-9 * mean.abs().max(1e-9) { sd } else { 1.0 } }
+        Kind::Numeric | Kind::Log => {
+            let by_log = column.kind == Kind::Log;
+            let scaled = |raw: &Raw| match number(raw) {
+                Some(number) if by_log => Some(log(number)),
+                None if missing == MissingRule::Zero => Some(0.0),
+                number => number,
+            };
+            let mut numbers: Vec<f64> = values.filter_map(scaled).collect();
+            let clip = if column.clip { plausible(&numbers) } else { None };
+            if let Some(clip) = clip {
+                numbers.iter_mut().for_each(|number| *number = number.clamp(clip.min, clip.max));
+            }
+            let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
+            // A value that hardly anybody has must not make all other features small.
+            let farthest = numbers.iter().map(|number| (number - mean).abs()).fold(0.0, f64::max);
+            let sd = deviation(numbers.iter().copied()).max(if column.clip { farthest / SPAN } else { 0.0 });
+            let sd = if sd > 1e-9 * mean.abs().max(1e-9) { sd } else { 1.0 };
+            Fitted::Numeric { name, missing, mean, sd, log: by_log, clip }
         }
+        Kind::Bins => {
+            let numbers: Vec<f64> = values.filter_map(number).collect();
+            let edges = match &column.edges {
+                Some(edges) => edges.clone(),
+                None => quantiles(&numbers, column.bins.unwrap_or(BINS)),
+            };
+            let mut counts = vec![0_usize; edges.len() + 1];
+            numbers.iter().for_each(|number| counts[bin(&edges, *number)] += 1);
+            let common = (0..counts.len()).max_by_key(|place| (counts[*place], usize::MAX - place)).unwrap_or(0);
+            Fitted::Bins { name, missing, edges, common }
+        }
+        Kind::Cross => Fitted::Cross { name, left: 0, right: 0, dim: 0 },
         Kind::Categorical => {
             let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
             for raw in values {
@@ -217,24 +251,47 @@ fn fit_column<'a>(column: &FeatureColumn, dim: usize, values: impl Iterator<Item
     }
 }
 
+/// Finds the columns of every cross, which the rules have checked to be there.
+fn cross(rules: &[FeatureColumn], columns: &mut [Fitted]) {
+    let place = |name: &str| rules.iter().position(|other| other.name == name && other.kind != Kind::Cross);
+    for (own, rule) in rules.iter().enumerate() {
+        let sides = rule.with.as_deref().and_then(|with| place(&rule.name).zip(place(with)));
+        let Some((left, right)) = sides.filter(|_| rule.kind == Kind::Cross) else { continue };
+        let name = format!("{} x {}", rules[left].name, rules[right].name);
+        let dim = columns[left].dim().saturating_mul(columns[right].dim());
+        columns[own] = Fitted::Cross { name, left, right, dim };
+    }
+}
+
 impl Recipe {
     /// The squared length of a sampled customer's features before scaling.
     fn square(&self, values: &[Raw]) -> f64 {
-        let mut sum = if self.bias { 1.0 } else { 0.0 };
-        for (column, raw) in self.columns.iter().zip(values) {
-            sum += match (column, raw) {
-                (Fitted::Numeric { mean, sd, missing, .. }, Raw::Number(number)) => {
-                    let fill = if *missing == MissingRule::Zero { 0.0 } else { *mean };
-                    let number = if number.is_nan() { fill } else { *number };
-                    ((number - mean) / sd).powi(2)
-                }
-                (Fitted::Categorical { levels, .. }, Raw::Text(Some(text))) if levels.binary_search(text).is_ok() => {
-                    1.0
-                }
-                (_, Raw::Vector(vector)) => vector.iter().filter(|x| !x.is_nan()).map(|x| x * x).sum(),
-                _ => 0.0,
+        let of = |place: usize| square(&self.columns[place], &values[place]);
+        let columns = self.columns.iter().zip(values).map(|(column, raw)| match column {
+            // All products of two vectors.
+            Fitted::Cross { left, right, .. } => of(*left) * of(*right),
+            column => square(column, raw),
+        });
+        columns.fold(if self.bias { 1.0 } else { 0.0 }, |sum, square| sum + square)
+    }
+}
+
+/// The squared length of a column's features before scaling.
+fn square(column: &Fitted, raw: &Raw) -> f64 {
+    match (column, raw) {
+        (Fitted::Numeric { mean, sd, missing, log: by_log, clip, .. }, Raw::Number(number)) => {
+            let fill = if *missing == MissingRule::Zero { 0.0 } else { *mean };
+            let number = match number {
+                number if number.is_nan() => fill,
+                number if *by_log => log(*number),
+                number => *number,
             };
+            let number = clip.map_or(number, |clip| number.clamp(clip.min, clip.max));
+            ((number - mean) / sd).powi(2)
         }
-        sum
+        (Fitted::Bins { .. }, Raw::Number(number)) => f64::from(u8::from(!number.is_nan())),
+        (Fitted::Categorical { levels, .. }, Raw::Text(Some(text))) if levels.binary_search(text).is_ok() => 1.0,
+        (_, Raw::Vector(vector)) => vector.iter().filter(|x| !x.is_nan()).map(|x| x * x).sum(),
+        _ => 0.0,
     }
 }

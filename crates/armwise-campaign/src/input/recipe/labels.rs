@@ -1,8 +1,9 @@
 //! Features in the user's own words: what each is called, and which contrasts a report shows.
 //!
-//! An effect is a contrast c, so that c'theta is in units of reward: one standard deviation more
-//! of a number, this category instead of the most common one. A single coordinate of a one-hot code is not an effect,
-//! since the code and the constant say the same thing twice.
+//! An effect is a contrast c, so that c'theta is in units of reward: one standard deviation more of a number, this
+//! category instead of the most common one. A single coordinate of a one-hot code is not an effect, since the code and
+//! the constant say the same thing twice. The effects of a cross are those of its columns, multiplied: by how much the
+//! two changes together do more than each alone.
 
 use super::{Fitted, Recipe};
 
@@ -17,61 +18,96 @@ pub struct Effect {
     pub contrast: Vec<f64>,
 }
 
+/// A bin in words.
+fn bin(edges: &[f64], place: usize) -> String {
+    match (place.checked_sub(1).and_then(|before| edges.get(before)), edges.get(place)) {
+        (None, None) => "any".to_owned(),
+        (None, Some(end)) => format!("below {end}"),
+        (Some(start), None) => format!("{start} or more"),
+        (Some(start), Some(end)) => format!("{start} to {end}"),
+    }
+}
+
 impl Recipe {
     /// The column and the value that each feature stands for.
     #[must_use]
     pub fn labels(&self) -> Vec<String> {
-        let mut labels = Vec::with_capacity(self.dim());
-        if self.bias {
-            labels.push("(constant)".to_owned());
-        }
-        for column in &self.columns {
-            match column {
-                Fitted::Numeric { name, .. } => labels.push(name.clone()),
-                Fitted::Categorical { name, levels, .. } => {
-                    labels.extend(levels.iter().map(|level| format!("{name} = {level}")));
-                }
-                Fitted::Vector { name, dim, .. } => labels.extend((0..*dim).map(|place| format!("{name}[{place}]"))),
+        let constant = self.bias.then(|| "(constant)".to_owned());
+        constant.into_iter().chain(self.columns.iter().flat_map(|column| self.labels_of(column))).collect()
+    }
+
+    fn labels_of(&self, column: &Fitted) -> Vec<String> {
+        match column {
+            Fitted::Numeric { name, log: true, .. } => vec![format!("log of {name}")],
+            Fitted::Numeric { name, .. } => vec![name.clone()],
+            Fitted::Categorical { name, levels, .. } => {
+                levels.iter().map(|level| format!("{name} = {level}")).collect()
+            }
+            Fitted::Bins { name, edges, .. } => {
+                (0..=edges.len()).map(|place| format!("{name} {}", bin(edges, place))).collect()
+            }
+            Fitted::Vector { name, dim, .. } => (0..*dim).map(|place| format!("{name}[{place}]")).collect(),
+            Fitted::Cross { left, right, .. } => {
+                let (left, right) = (self.labels_of(&self.columns[*left]), self.labels_of(&self.columns[*right]));
+                left.iter().flat_map(|left| right.iter().map(move |right| format!("{left} x {right}"))).collect()
             }
         }
-        labels
     }
 
     /// The effects worth showing.
     #[must_use]
     pub fn effects(&self) -> Vec<Effect> {
         let dim = self.dim();
-        let contrast = |up: usize, down: Option<usize>| {
-            let mut contrast = vec![0.0; dim];
-            contrast[up] = self.scale;
-            down.into_iter().for_each(|down| contrast[down] = -self.scale);
-            contrast
-        };
         let mut effects = Vec::new();
-        let mut first = usize::from(self.bias);
-        for column in &self.columns {
-            let name = column.name().to_owned();
-            match column {
-                Fitted::Numeric { sd, .. } => {
-                    let change = format!("+1 sd ({sd:.4})");
-                    effects.push(Effect { column: name, change, contrast: contrast(first, None) });
-                }
-                Fitted::Categorical { levels, common, .. } => {
-                    for (place, level) in levels.iter().enumerate().filter(|(place, _)| place != common) {
-                        let change = format!("{level} instead of {}", levels[*common]);
-                        let contrast = contrast(first + place, Some(first + common));
-                        effects.push(Effect { column: name.clone(), change, contrast });
-                    }
-                }
-                Fitted::Vector { dim, .. } => {
-                    for place in 0..*dim {
-                        let change = format!("[{place}] + 1");
-                        effects.push(Effect { column: name.clone(), change, contrast: contrast(first + place, None) });
-                    }
-                }
+        for (place, column) in self.columns.iter().enumerate() {
+            let first = self.first(place);
+            for (change, own) in self.changes(column) {
+                let mut contrast = vec![0.0; dim];
+                contrast[first..first + own.len()].iter_mut().zip(own).for_each(|(to, own)| *to = self.scale * own);
+                effects.push(Effect { column: column.name().to_owned(), change, contrast });
             }
-            first += column.dim();
         }
         effects
+    }
+
+    /// The changes of a column, each with its contrast among the column's own features before scaling.
+    fn changes(&self, column: &Fitted) -> Vec<(String, Vec<f64>)> {
+        let one = |dim: usize, up: usize, down: Option<usize>| {
+            let mut contrast = vec![0.0; dim];
+            contrast[up] = 1.0;
+            down.into_iter().for_each(|down| contrast[down] = -1.0);
+            contrast
+        };
+        let instead = |common: usize, levels: &[String]| {
+            let others = (0..levels.len()).filter(|place| *place != common);
+            let change = |place: usize| format!("{} instead of {}", levels[place], levels[common]);
+            others.map(|place| (change(place), one(levels.len(), place, Some(common)))).collect()
+        };
+        match column {
+            Fitted::Numeric { name, sd, log: true, .. } => {
+                vec![(format!("1 + {name} doubled"), vec![std::f64::consts::LN_2 / sd])]
+            }
+            Fitted::Numeric { sd, .. } => vec![(format!("+1 sd ({sd:.4})"), vec![1.0])],
+            Fitted::Categorical { levels, common, .. } => instead(*common, levels),
+            Fitted::Bins { edges, common, .. } => {
+                let levels: Vec<String> = (0..=edges.len()).map(|place| bin(edges, place)).collect();
+                instead(*common, &levels)
+            }
+            Fitted::Vector { dim, .. } => {
+                (0..*dim).map(|place| (format!("[{place}] + 1"), one(*dim, place, None))).collect()
+            }
+            Fitted::Cross { left, right, .. } => {
+                let (left, right) = (&self.columns[*left], &self.columns[*right]);
+                let mut changes = Vec::new();
+                for (of_left, a) in self.changes(left) {
+                    for (of_right, b) in self.changes(right) {
+                        let (left, right) = (left.name(), right.name());
+                        let change = format!("{left} {of_left} and {right} {of_right} together, beyond each alone");
+                        changes.push((change, a.iter().flat_map(|a| b.iter().map(move |b| a * b)).collect()));
+                    }
+                }
+                changes
+            }
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! From a customer's columns to the features x: fitted once on a sample, then frozen.
 //!
-//! x = s (1, standardised numbers, one-hot categories, vectors) with one scale s for all rows, the largest that keeps
-//! |x| <= 1 on the sample. A longer row is shortened to |x| = 1, an unseen category is all zeros; both are counted and
-//! reported, never silent.
+//! x = s (1, standardised numbers, one-hot categories and bins, vectors, crosses) with one scale s for all rows, the
+//! largest that keeps |x| <= 1 on the sample. A number beyond what the sample makes plausible is clipped, a longer row
+//! is shortened to |x| = 1, an unseen category is all zeros; each is counted and reported, never silent.
 
 mod apply;
 mod extreme;
 mod fit;
 mod labels;
+mod own;
 mod tile;
 
 pub use apply::Oddities;
@@ -18,6 +19,7 @@ pub(crate) use tile::Columns;
 
 use crate::config::MissingRule;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The frozen recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ pub struct Recipe {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Fitted {
-    /// (value - mean) / sd.
+    /// (value - mean) / sd, of the value or of its logarithm.
     Numeric {
         /// The column.
         name: String,
@@ -47,6 +49,12 @@ pub enum Fitted {
         mean: f64,
         /// The sample's standard deviation; 1 for a constant column.
         sd: f64,
+        /// Whether the value is log(1 + value), with the sign of the value.
+        #[serde(default, skip_serializing_if = "is_false")]
+        log: bool,
+        /// What values beyond are taken for; everything is taken as it is if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clip: Option<Clip>,
     },
     /// One feature for each level.
     Categorical {
@@ -59,6 +67,17 @@ pub enum Fitted {
         /// The most common of them, with which reports compare the others.
         common: usize,
     },
+    /// One feature for each range of numbers.
+    Bins {
+        /// The column.
+        name: String,
+        /// What to do where a value is missing.
+        missing: MissingRule,
+        /// Where one bin ends and the next begins, ascending: the next one's least value.
+        edges: Vec<f64>,
+        /// The most common bin, with which reports compare the others.
+        common: usize,
+    },
     /// The vector as it is.
     Vector {
         /// The column.
@@ -68,6 +87,48 @@ pub enum Fitted {
         /// Its length.
         dim: usize,
     },
+    /// The products of every feature of one column with every feature of another one.
+    Cross {
+        /// Both names.
+        name: String,
+        /// The place of the first column.
+        left: usize,
+        /// The place of the second one.
+        right: usize,
+        /// How many features.
+        dim: usize,
+    },
+}
+
+/// The least and the largest value that is believed; of the logarithm, where that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clip {
+    /// The least value.
+    pub min: f64,
+    /// The largest value.
+    pub max: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// log(1 + |x|) with the sign of x: defined for all numbers, monotone, and nearly x for small ones. The logarithm is the
+/// same to the bit on every machine.
+fn log(x: f64) -> f64 {
+    libm::log1p(x.abs()).copysign(x)
+}
+
+/// The inverse of [`log`].
+fn unlog(y: f64) -> f64 {
+    libm::expm1(y.abs()).copysign(y)
+}
+
+/// Into which bin a number falls.
+fn bin(edges: &[f64], number: f64) -> usize {
+    edges.partition_point(|edge| *edge <= number)
 }
 
 impl Fitted {
@@ -75,7 +136,11 @@ impl Fitted {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Numeric { name, .. } | Self::Categorical { name, .. } | Self::Vector { name, .. } => name,
+            Self::Numeric { name, .. }
+            | Self::Categorical { name, .. }
+            | Self::Bins { name, .. }
+            | Self::Vector { name, .. }
+            | Self::Cross { name, .. } => name,
         }
     }
 
@@ -85,7 +150,8 @@ impl Fitted {
         match self {
             Self::Numeric { .. } => 1,
             Self::Categorical { levels, .. } => levels.len(),
-            Self::Vector { dim, .. } => *dim,
+            Self::Bins { edges, .. } => edges.len() + 1,
+            Self::Vector { dim, .. } | Self::Cross { dim, .. } => *dim,
         }
     }
 }
@@ -97,8 +163,14 @@ impl Recipe {
         usize::from(self.bias) + self.columns.iter().map(Fitted::dim).sum::<usize>()
     }
 
-    /// The columns it reads.
+    /// The columns it reads, each once.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(Fitted::name)
+        let read = self.columns.iter().filter(|column| !matches!(column, Fitted::Cross { .. }));
+        read.map(Fitted::name).collect::<BTreeSet<_>>().into_iter()
+    }
+
+    /// Where the features of a column begin.
+    fn first(&self, place: usize) -> usize {
+        usize::from(self.bias) + self.columns[..place].iter().map(Fitted::dim).sum::<usize>()
     }
 }

@@ -123,16 +123,26 @@ impl Columns<'_> {
         if self.recipe.bias {
             next().fill(1.0);
         }
+        let mut crossed = false;
         for values in &self.values {
             match values {
-                Values::Singles(numbers, mean, sd) if EXACT => {
-                    which.each(numbers, next(), |number| (f64::from(number) - mean) / sd);
+                Values::Singles(numbers, standard) if EXACT => {
+                    let by = *standard;
+                    which.each(numbers, next(), |number| (by.clip(f64::from(number)) - by.mean) / by.sd);
                 }
-                Values::Singles(numbers, mean, sd) => {
-                    let factor = 1.0 / sd;
-                    which.each(numbers, next(), |number| (f64::from(number) - mean) * factor);
+                Values::Singles(numbers, standard) => {
+                    let (by, factor) = (*standard, 1.0 / standard.sd);
+                    which.each(numbers, next(), |number| (by.clip(f64::from(number)) - by.mean) * factor);
                 }
-                Values::Numbers(numbers, mean, sd) => which.each(numbers, next(), |number| (number - mean) / sd),
+                Values::Numbers(numbers, standard) => {
+                    let by = *standard;
+                    which.each(numbers, next(), |number| (by.clip(number) - by.mean) / by.sd);
+                }
+                // Made of the others, once these are there.
+                Values::Products(_) => {
+                    crossed = true;
+                    (0..values.dim()).for_each(|_| next().fill(0.0));
+                }
                 Values::Levels(levels, several) => {
                     let mut places: Vec<&mut [f64]> = (0..*several).map(|_| next()).collect();
                     places.iter_mut().for_each(|place| place.fill(0.0));
@@ -150,6 +160,9 @@ impl Columns<'_> {
                 }
             }
         }
+        if crossed {
+            self.cross(room, stride, count);
+        }
         let scales = &mut scales[..count];
         scales.fill(0.0);
         for column in room.chunks_exact(stride) {
@@ -163,6 +176,27 @@ impl Columns<'_> {
             *own = if too_long { scale / length } else { scale };
         }
         shortened
+    }
+
+    /// Multiplies the features of crossed columns, which are in `room` already.
+    #[inline(always)]
+    fn cross(&self, room: &mut [f64], stride: usize, count: usize) {
+        let mut to = usize::from(self.recipe.bias);
+        for values in &self.values {
+            let Values::Products([(left, lefts), (right, rights)]) = *values else {
+                to += values.dim();
+                continue;
+            };
+            for a in left..left + lefts {
+                for b in right..right + rights {
+                    let mut product = [0.0; TILE];
+                    product[..count].copy_from_slice(&room[a * stride..a * stride + count]);
+                    along(&mut product[..count], &room[b * stride..b * stride + count], |x, y| x * y);
+                    room[to * stride..to * stride + count].copy_from_slice(&product[..count]);
+                    to += 1;
+                }
+            }
+        }
     }
 }
 

@@ -211,6 +211,30 @@ impl Rows {
         numbers_of(array).unwrap_or_default().into_iter().enumerate().map(id).collect()
     }
 
+    /// As [`each_text`](Self::each_text), for categories: whole numbers may have been stored as floats, as they are where
+    /// some are missing, and are written without a point.
+    ///
+    /// # Errors
+    /// As [`each_text`](Self::each_text), and [`Error::Cell`] for a float that is not a whole number.
+    pub(crate) fn each_level(
+        &self,
+        column: &str,
+        mut visit: impl FnMut(usize, Option<&str>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if !matches!(self.column(column)?.data_type(), DataType::Float32 | DataType::Float64) {
+            return self.each_text(column, visit);
+        }
+        for (row, number) in self.numbers(column)?.into_iter().enumerate() {
+            if number.fract() != 0.0 && !number.is_nan() {
+                let problem = format!("{number} is not a category: categories are texts, whole numbers or flags");
+                return Err(self.bad(row, column, problem));
+            }
+            // No negative zero: it is the same category.
+            visit(row, (!number.is_nan()).then(|| (number + 0.0).to_string()).as_deref())?;
+        }
+        Ok(())
+    }
+
     /// Calls `visit` with every text of a column; whole numbers and flags are written out.
     ///
     /// # Errors

@@ -32,6 +32,8 @@ pub struct Sqlite {
     path: PathBuf,
     db: Connection,
     access: Access,
+    /// The columns of a decision, by the version of the schema.
+    decision: &'static str,
 }
 
 /// How a file is open.
@@ -67,13 +69,25 @@ impl Sqlite {
 
     /// A connection to a campaign of this version, ready to read or write.
     fn prepared(path: &Path, db: Connection, access: Access) -> Result<Self, Error> {
+        let write = matches!(access, Access::Write { .. });
+        // A reader's transaction begins first, so that the version it sees is that of the rows it reads.
+        if !write {
+            schema::prepare(&db, path, write)?;
+        }
         let checked = schema::check(&db, path);
         if let Access::Read(Some(watch)) = &access {
             watch.check()?;
         }
-        checked?;
-        schema::prepare(&db, path, matches!(access, Access::Write { .. }))?;
-        Ok(Self { path: path.to_owned(), db, access })
+        let mut before = checked?;
+        if write {
+            schema::prepare(&db, path, write)?;
+            if before {
+                schema::upgrade(&db, path)?;
+                before = false;
+            }
+        }
+        let decision = if before { rows::DECISION_BEFORE } else { rows::DECISION };
+        Ok(Self { path: path.to_owned(), db, access, decision })
     }
 
     /// What was read, unless the file has changed meanwhile.
@@ -114,6 +128,7 @@ impl New {
             path: path.to_owned(),
             db: schema::create(self.pending.part(), path)?,
             access: Access::Write { _lock: None },
+            decision: rows::DECISION,
         })
     }
 
@@ -276,7 +291,7 @@ impl Journal for Sqlite {
     }
 
     fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
-        let query = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", rows::DECISION);
+        let query = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", self.decision);
         let mut statement = self.read(self.db.prepare_cached(&query))?;
         let mut found = self.read(statement.query(range(round)))?;
         // Whether the file has changed meanwhile is asked once, not for every row.

@@ -81,7 +81,7 @@ impl Old {
     pub(super) fn decisions(&self, event: &Event) -> Result<Vec<Sent>, Error> {
         let sent = match (event.kind, event.round) {
             (Kind::Choose, Some(_)) => {
-                let own = format!("SELECT {} FROM decision WHERE seq = ? ORDER BY id", rows::DECISION);
+                let own = format!("SELECT {} FROM decision WHERE seq = ? ORDER BY id", rows::DECISION_BEFORE);
                 let found = all(&self.db, &self.path, &own, [event.seq.cast_signed()], rows::read_decision)?;
                 found.into_iter().map(|(_, sent)| sent).collect::<Vec<_>>()
             }

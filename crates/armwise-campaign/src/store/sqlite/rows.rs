@@ -53,10 +53,10 @@ pub(super) fn insert_decisions(transaction: &Transaction<'_>, seq: u64, decision
     let mut features = Vec::new();
     for row in decisions {
         feature_bytes(&row.features, &mut features);
-        let Sent { customer, promotion, control, segment, mean, width, draw, score, rank, greedy, .. } = row;
+        let Sent { customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, .. } = row;
         let (id, seq) = (row.id.key(), seq.cast_signed());
         insert.execute(params![
-            id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features
+            id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, features
         ])?;
     }
     Ok(())
@@ -97,7 +97,7 @@ fn flag(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<bool>> {
         None => Ok(None),
         Some(0) => Ok(Some(false)),
         Some(1) => Ok(Some(true)),
-        Some(other) => Err(bad(format!("control or greedy is {other}, neither 0 nor 1"))),
+        Some(other) => Err(bad(format!("hold_out or greedy is {other}, neither 0 nor 1"))),
     }
 }
 
@@ -128,6 +128,10 @@ pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 /// The columns that [`read_decision`] reads, in its order: a large round is read by place, since looking a column up by
 /// its name costs more than reading it.
 pub(super) const DECISION: &str =
+    "id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, features";
+
+/// As [`DECISION`], in versions 2 and 4 of the schema.
+pub(super) const DECISION_BEFORE: &str =
     "id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features";
 
 /// A decision and the entry that it belongs to, from a row of [`DECISION`].
@@ -141,7 +145,7 @@ pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<(u64, Sent)> {
         id: DecisionId::of(row.get(0)?),
         customer: row.get(2)?,
         promotion: row.get(3)?,
-        control: flag(row, 4)?.ok_or_else(|| bad("control is missing".to_owned()))?,
+        hold_out: flag(row, 4)?.ok_or_else(|| bad("hold_out is missing".to_owned()))?,
         segment: row.get(5)?,
         mean: row.get(6)?,
         width: row.get(7)?,

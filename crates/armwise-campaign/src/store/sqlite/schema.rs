@@ -1,20 +1,24 @@
-//! The schema, version 4, documented for users who query a campaign with plain SQL.
+//! The schema, version 5, documented for users who query a campaign with plain SQL.
 //!
 //! `entry`, `decision` and `outcome` are the journal and only grow (triggers refuse anything else); `sums` and
-//! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants.
+//! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants. Version 4 is the same but
+//! for the name of the hold-out's column and the view: it is read as it is, and the first writer turns it into
+//! version 5. No row changes, so the chain of hashes holds.
 
 use super::sql;
 use crate::Error;
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::Path;
 
 /// "armw", so that `file` and SQLite know what it is.
 const APPLICATION: i32 = 0x6172_6d77;
 /// The version of the schema.
-const VERSION: i32 = 4;
+const VERSION: i32 = 5;
+/// The version before, which is read too.
+const BEFORE: i32 = 4;
 
 /// The tables. A decision's id is `round * 2^32 + number`; people see it as `r3-17-k7f3q2`, with the campaign's tag.
-const SCHEMA: &str = "
+const TABLES: &str = "
 CREATE TABLE entry (                 -- what happened, in order
   seq     INTEGER PRIMARY KEY,       -- 1, 2, 3, ...
   at      TEXT NOT NULL,             -- when, UTC
@@ -36,7 +40,7 @@ CREATE TABLE decision (              -- who was chosen for what, and why
   seq       INTEGER NOT NULL,        -- the entry
   customer  TEXT NOT NULL,
   promotion TEXT NOT NULL,
-  control   INTEGER NOT NULL,        -- 1: in the hold-out; would have been chosen, was not contacted
+  hold_out   INTEGER NOT NULL,        -- 1: in the hold-out; would have been chosen, was not contacted
   segment   TEXT,
   mean      REAL NOT NULL,           -- estimated reward
   width     REAL NOT NULL,           -- its uncertainty
@@ -68,7 +72,34 @@ CREATE TABLE checkpoint (            -- where to begin when the campaign is open
   model BLOB NOT NULL                -- the merged sums of the segments that are settled
 ) STRICT;
 
-CREATE VIEW result AS                -- every decision with its present reward
+CREATE TRIGGER entry_stays BEFORE UPDATE ON entry BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER entry_kept BEFORE DELETE ON entry BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+";
+
+/// What an analyst wants. Silence of the hold-out counts only where the rules of the round say so.
+const VIEW: &str = "CREATE VIEW result AS                -- every decision with its present reward
+SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) || '-' ||
+    (SELECT json_extract(body, '$.tag') FROM entry WHERE seq = 1) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
+  d.hold_out, d.segment, d.mean, d.width, d.draw, d.score, d.rank,
+  CASE WHEN v.seq IS NOT NULL THEN 'revoked'
+       WHEN o.seq IS NOT NULL AND o.reward IS NULL THEN 'undelivered' WHEN o.seq IS NOT NULL THEN 'answered'
+       WHEN c.seq IS NOT NULL THEN 'silent' ELSE 'pending' END AS fate,
+  CASE WHEN v.seq IS NOT NULL THEN NULL WHEN o.seq IS NOT NULL THEN o.reward WHEN c.seq IS NOT NULL
+       THEN coalesce(json_extract(r.body, '$.config.reward.default'), 0.0) END AS reward
+FROM decision d
+JOIN entry r ON r.seq = (SELECT max(seq) FROM entry WHERE kind IN ('init', 'amend') AND seq < d.seq)
+LEFT JOIN outcome o ON o.decision = d.id
+  AND o.seq = (SELECT max(seq) FROM outcome WHERE decision = d.id)
+LEFT JOIN entry c ON c.kind = 'close' AND c.round = d.id >> 32
+  AND (d.hold_out = 0 OR json_extract(r.body, '$.config.uplift.silence') = 'default')
+LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;";
+
+/// The view of version 4.
+const VIEW_BEFORE: &str = "CREATE VIEW result AS                -- every decision with its present reward
 SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) || '-' ||
     (SELECT json_extract(body, '$.tag') FROM entry WHERE seq = 1) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
   d.control, d.segment, d.mean, d.width, d.draw, d.score, d.rank,
@@ -82,15 +113,18 @@ FROM decision d
 LEFT JOIN outcome o ON o.decision = d.id
   AND o.seq = (SELECT max(seq) FROM outcome WHERE decision = d.id)
 LEFT JOIN entry c ON c.kind = 'close' AND c.round = d.id >> 32
-LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;
+LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;";
 
-CREATE TRIGGER entry_stays BEFORE UPDATE ON entry BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
-CREATE TRIGGER entry_kept BEFORE DELETE ON entry BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
-CREATE TRIGGER decision_stays BEFORE UPDATE ON decision BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
-CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
-CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
-CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
-";
+/// The hold-out's column in [`TABLES`], and as version 4 has it.
+const COLUMN: [&str; 2] = ["  hold_out   INTEGER", "  control   INTEGER"];
+
+/// The text of a version's schema.
+fn text(version: i32) -> String {
+    if version == BEFORE {
+        return TABLES.replace(COLUMN[0], COLUMN[1]) + VIEW_BEFORE;
+    }
+    format!("{TABLES}{VIEW}")
+}
 
 /// Makes the tables in an empty file; messages call it `path`.
 pub(super) fn create(file: &Path, path: &Path) -> Result<Connection, Error> {
@@ -98,7 +132,8 @@ pub(super) fn create(file: &Path, path: &Path) -> Result<Connection, Error> {
         let db = Connection::open(file)?;
         writing(&db)?;
         db.execute_batch(&format!(
-            "BEGIN;{SCHEMA}PRAGMA application_id = {APPLICATION};PRAGMA user_version = {VERSION};COMMIT;"
+            "BEGIN;{}PRAGMA application_id = {APPLICATION};PRAGMA user_version = {VERSION};COMMIT;",
+            text(VERSION)
         ))?;
         Ok(db)
     };
@@ -122,29 +157,43 @@ pub(super) fn version(db: &Connection, path: &Path) -> Result<i32, Error> {
     pragma("user_version").map_err(|error| sql(path, error))
 }
 
-/// Refuses what is not a campaign of this version.
-pub(super) fn check(db: &Connection, path: &Path) -> Result<(), Error> {
+/// Refuses what is not a campaign of a version that is read, and tells whether it is of the version before.
+pub(super) fn check(db: &Connection, path: &Path) -> Result<bool, Error> {
     let version = version(db, path)?;
     if version == super::old::VERSION {
         return Err(Error::OldSchema { path: path.to_owned(), version: version.unsigned_abs() });
     }
-    if version != VERSION {
-        let problem = format!("its schema has version {version}; this program reads version {VERSION}");
+    if ![VERSION, BEFORE].contains(&version) {
+        let problem = format!("its schema has version {version}; this program reads {BEFORE} and {VERSION}");
         return Err(Error::Storage { path: path.to_owned(), problem, cause: None });
     }
     let texts = |db: &Connection| -> rusqlite::Result<Vec<Option<String>>> {
-        db.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid")?.query_map([], |row| row.get(0))?.collect()
+        db.prepare("SELECT sql FROM sqlite_schema ORDER BY type, name")?.query_map([], |row| row.get(0))?.collect()
     };
     // An altered view or trigger could make a good journal look different.
     let expected = Connection::open_in_memory().and_then(|fresh| {
-        fresh.execute_batch(SCHEMA)?;
+        fresh.execute_batch(&text(version))?;
         texts(&fresh)
     });
     if expected.map_err(|error| sql(path, error))? != texts(db).map_err(|error| sql(path, error))? {
         let problem = "its tables and views are not those of the schema".to_owned();
         return Err(Error::Damaged { path: path.to_owned(), problem, cause: None });
     }
-    Ok(())
+    Ok(version == BEFORE)
+}
+
+/// Turns a file of the version before into one of this version, in one transaction. Triggers guard rows, and no row
+/// changes.
+pub(super) fn upgrade(db: &Connection, path: &Path) -> Result<(), Error> {
+    let change = || -> rusqlite::Result<()> {
+        let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+        transaction.execute_batch(&format!(
+            "DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{VIEW}PRAGMA user_version = {VERSION};"
+        ))?;
+        transaction.commit()
+    };
+    change().map_err(|error| sql(path, error))?;
+    check(db, path).map(|_| ())
 }
 
 /// Prepares a connection to write, or to read in one transaction, which shows one state of the file.
