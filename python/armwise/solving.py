@@ -12,7 +12,8 @@ from . import _armwise, _html
 from ._arms import Arms, attached
 from ._tables import keys
 from ._values import MOST_SEED, numbers, whole
-from .constraints import AnyConstraint, named, native, relabelled, resolve
+from ._native import named, native, relabelled, resolve
+from .constraints import AnyConstraint
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@
 
 use crate::config::{Config, GroupLimit};
 use armwise::{
-    Assignment, Budget, Constraint, OnInfeasible, Quota, Quotas,
+    Assignment, Budget, Constraint, Limit, OnInfeasible, Quota, Quotas,
     oracle::{BlockQuotas, Group, OneOrMany, QuotaRange},
 };
 
@@ -25,6 +25,26 @@ pub(super) fn column_of_groups(column: &str) -> String {
 pub(super) fn number_of(groups: &[GroupLimit], group: &GroupLimit) -> f64 {
     let same = |other: &GroupLimit| (&other.column, &other.value) == (&group.column, &group.value);
     groups.iter().position(same).map_or(0.0, |place| place as f64 + 1.0)
+}
+
+/// A limit in the campaign's words.
+pub(super) fn limit_name(config: &Config, limit: &Limit) -> String {
+    let promotion = |block: &usize| &config.promotion[*block].name;
+    match limit {
+        Limit::Block(block) => format!("quota of {}", promotion(block)),
+        Limit::Group { column, values, block } => {
+            let groups = &config.limits.group;
+            let same = |group: &&GroupLimit| {
+                column_of_groups(&group.column) == *column && values.contains(&number_of(groups, group))
+            };
+            let name = groups
+                .iter()
+                .find(same)
+                .map_or(limit.to_string(), |group| format!("{} = {}", group.column, group.value));
+            block.as_ref().map_or(name.clone(), |block| format!("{name} in {}", promotion(block)))
+        }
+        limit => limit.to_string(),
+    }
 }
 
 /// A share of a count, to the nearest.

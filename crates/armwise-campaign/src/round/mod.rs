@@ -23,7 +23,7 @@ use crate::{
     input::Source,
     table::SheetFile,
 };
-use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, OnInfeasible, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, Limit, OnInfeasible, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
@@ -221,6 +221,24 @@ fn told(config: &Config, error: armwise::Error) -> Error {
              them as {{ max = ... }}"
         );
         return Error::Usage(text);
+    }
+    if let Infeasible::Contradiction { minima, needed, maxima, allowed, places, .. } = reason {
+        let names = |limits: &[Limit]| {
+            limits.iter().map(|limit| constraint::limit_name(config, limit)).collect::<Vec<String>>().join(", ")
+        };
+        let most = match (&maxima[..], counted) {
+            ([], true) => format!("who is eligible allows only {places}"),
+            ([], false) => "who is eligible allows fewer".to_owned(),
+            (maxima, true) => {
+                format!("{} allow only {}, eligible customers outside them included", names(maxima), allowed + places)
+            }
+            (maxima, false) => format!("{} allow fewer", names(maxima)),
+        };
+        return Error::Usage(format!(
+            "the limits cannot be met: {} need {needed} sends, but {most}; lower the minima or raise the maxima, or set \
+             limits.on_infeasible = \"fill\"",
+            names(minima)
+        ));
     }
     let Infeasible::TooFewRows { blocks, needed, places, .. } = reason else { return error.into() };
     let names: Vec<&str> = blocks.iter().map(|&block| config.promotion[block].name.as_str()).collect();

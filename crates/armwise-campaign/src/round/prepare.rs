@@ -15,7 +15,7 @@ use crate::{
 };
 use armwise::{Draws, Panels, Round, Screen, Stream, id_of};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 

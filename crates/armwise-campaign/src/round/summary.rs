@@ -1,6 +1,7 @@
 //! The summary of a choice: how many sends, for whom, how much of it is exploration, and which limits kept it from
 //! being better.
 
+use super::constraint::limit_name;
 use super::customers::Customers;
 use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
 use armwise::{Decision, Limit, Quality};
@@ -121,10 +122,7 @@ pub(super) fn summarise(
         *segments.entry(segment.to_owned()).or_default() += 1;
     }
     let sends: u64 = promotions.iter().map(|promotion| promotion.sends).sum();
-    let named = |of: &Limit| match of {
-        Limit::Block(block) => format!("quota of {}", config.promotion[*block].name),
-        of => of.to_string(),
-    };
+    let named = |of: &Limit| limit_name(config, of);
     ChosenSummary {
         round: chosen.round.t,
         seed: chosen.round.seed,

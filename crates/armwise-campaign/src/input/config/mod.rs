@@ -104,6 +104,9 @@ pub struct Limits {
     /// What to do where the quotas cannot be met.
     #[serde(default)]
     pub on_infeasible: OnInfeasible,
+    /// The most seconds to look for the best sends where groups cross; everything else is found at once.
+    #[serde(default = "a_minute", skip_serializing_if = "is_a_minute")]
+    pub time_limit: f64,
     /// Least and most sends per group of customers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group: Vec<GroupLimit>,
@@ -118,12 +121,13 @@ impl Default for Limits {
             rest: 0,
             hold_out: 0.0,
             on_infeasible: OnInfeasible::default(),
+            time_limit: a_minute(),
             group: Vec::new(),
         }
     }
 }
 
-/// How many sends go to the customers with this value in a column, over all promotions.
+/// How many sends go to the customers with this value in a column, over all promotions or of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupLimit {
@@ -131,6 +135,9 @@ pub struct GroupLimit {
     pub column: String,
     /// The value, as text.
     pub value: String,
+    /// The promotion whose sends count; left out, those of all promotions together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<String>,
     /// The least number of sends.
     #[serde(default)]
     pub min: usize,
@@ -254,6 +261,13 @@ fn one_u64() -> u64 {
 }
 fn one_usize() -> usize {
     1
+}
+fn a_minute() -> f64 {
+    60.0
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_a_minute(seconds: &f64) -> bool {
+    seconds.total_cmp(&a_minute()).is_eq()
 }
 fn fifty() -> usize {
     50

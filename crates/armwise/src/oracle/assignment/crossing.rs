@@ -2,11 +2,11 @@
 //! by itself. The general solver decides, within the time limit.
 
 use super::Assignment;
+use crate::Error;
 use crate::oracle::columns::Values;
 use crate::oracle::linear::{Linear, Written, by_rank};
 use crate::oracle::quotas::Sorter;
 use crate::oracle::{Scores, Selection};
-use crate::Error;
 use std::sync::atomic::AtomicBool;
 
 pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>) -> Result<Selection, Error> {
@@ -30,10 +30,8 @@ pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>) -> Result<Selection, 
     }
     let mut by_row: Vec<(usize, usize)> = arms.iter().enumerate().map(|(place, arm)| (arm.row, place)).collect();
     by_row.sort_unstable();
-    let mut of_rows: Vec<Vec<(usize, f64)>> = by_row
-        .chunk_by(|a, b| a.0 == b.0)
-        .map(|arms| arms.iter().map(|&(_, place)| (place, 1.0)).collect())
-        .collect();
+    let mut of_rows: Vec<Vec<(usize, f64)>> =
+        by_row.chunk_by(|a, b| a.0 == b.0).map(|arms| arms.iter().map(|&(_, place)| (place, 1.0)).collect()).collect();
     // Rows are ordered by their best arm, which does not depend on the order of the scores.
     of_rows.sort_by_key(|terms| terms[0].0);
     rows.extend(of_rows.into_iter().map(|terms| row("per_row".to_owned(), 0, of.per_row, terms)));
