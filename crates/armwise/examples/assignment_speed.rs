@@ -78,6 +78,7 @@ fn generate(kind: &str, rows: usize, blocks: usize, seed: u64) -> Result<Vec<f64
 fn main() -> Result<(), Box<dyn Error>> {
     let Options { kind, shape: [rows, blocks, k], seed, repeats, per_row, groups, cells, budget, out } = options()?;
     let values = generate(&kind, rows, blocks, seed)?;
+    let written = out.is_some();
     if let Some(path) = out {
         fs::write(path, values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
     }
@@ -97,6 +98,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut constraint = Assignment { groups: limits(groups, blocks, k, cells), ..plain };
         let (times, found) = timed(repeats, &constraint, &scores)?;
         line["groups"] = told(&times, &found);
+        if written {
+            line["region"] = region.iter().map(|&group| group as u64).collect();
+        }
         if let Some(share) = budget {
             let spent: f64 = found.arms.iter().map(|arm| costs[arm.row * blocks + arm.block]).sum();
             constraint = constraint.within("cost", (share * spent).floor());

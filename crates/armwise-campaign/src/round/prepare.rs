@@ -213,7 +213,7 @@ impl<'a> Parts<'a> {
                 here.map(|group| (group.value.as_str(), super::constraint::number_of(groups, group))).collect();
             let mut values = Vec::with_capacity(rows.len());
             rows.each_text(name, |_, text| {
-                values.push(text.and_then(|text| numbers.get(&*text)).copied().unwrap_or(0.0));
+                values.push(text.and_then(|text| numbers.get(text)).copied().unwrap_or(0.0));
                 Ok(())
             })?;
             columns.push((super::constraint::column_of_groups(name), values));

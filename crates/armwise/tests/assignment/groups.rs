@@ -76,25 +76,25 @@ fn recounts(problem: &Problem, reason: &Infeasible) -> bool {
         }
         other => panic!("{other:?}"),
     };
-    let mut weight = vec![0_i64; problem.values.len()];
+    let mut weight = vec![0_isize; problem.values.len()];
     let mut sums = [0; 2];
     for (side, limits) in [&minima, &maxima].into_iter().enumerate() {
         for limit in limits {
             let (arms, (min, max)) = counted(problem, limit);
             sums[side] += if side == 0 { min } else { max };
             for (weight, inside) in weight.iter_mut().zip(arms) {
-                *weight += i64::from(inside) * (1 - 2 * side as i64);
+                *weight += isize::from(inside) * (1 - 2 * side.cast_signed());
             }
         }
     }
     let (mut able, mut most) = (0, 0);
     for (row, weights) in weight.chunks(problem.blocks).enumerate() {
         let eligible = |block: &usize| problem.values[row * problem.blocks + block] > f64::NEG_INFINITY;
-        let mut gains: Vec<i64> = (0..problem.blocks).filter(eligible).map(|block| weights[block].max(0)).collect();
+        let mut gains: Vec<isize> = (0..problem.blocks).filter(eligible).map(|block| weights[block].max(0)).collect();
         gains.sort_unstable_by(|a, b| b.cmp(a));
-        let gain: i64 = gains.iter().take(problem.constraint.per_row).sum();
+        let gain: isize = gains.iter().take(problem.constraint.per_row).sum();
         able += usize::from(gain > 0);
-        most += gain as usize;
+        most += gain.unsigned_abs();
     }
     (sums[0], sums[1], able, most) == (needed, allowed, rows, places) && needed > allowed + places
 }

@@ -14,18 +14,16 @@ pub(super) fn explain(scores: &Scores<'_>, per_row: usize, network: &Network, ar
     let (mut minima, mut maxima) = (Vec::new(), Vec::new());
     let (mut needed, mut allowed) = (0usize, 0usize);
     for (limit, &parent) in network.parents.iter().enumerate() {
-        let out = match (inside[limit], inside[parent]) {
-            (true, false) => true,
-            (false, true) => false,
-            _ => continue,
-        };
+        if inside[limit] == inside[parent] {
+            continue;
+        }
         let (min, max) = network.bounds[limit];
-        if out != network.counts_down(limit) {
-            minima.push(limit);
-            needed = needed.saturating_add(min);
-        } else {
+        if inside[limit] == network.counts_down(limit) {
             maxima.push(limit);
             allowed = allowed.saturating_add(max);
+        } else {
+            minima.push(limit);
+            needed = needed.saturating_add(min);
         }
     }
     let (rows, places) = capacity(scores, per_row, network, &inside);
@@ -44,9 +42,8 @@ fn reach(scores: &Scores<'_>, per_row: usize, network: &Network, arms: &[Pick]) 
     let mut chosen = vec![Vec::new(); scores.len()];
     arms.iter().for_each(|arm| chosen[arm.row].push(arm.block));
     let mut inside = vec![false; root + 1];
-    for (limit, &count) in counts.iter().enumerate().filter(|&(limit, count)| *count < network.bounds[limit].0) {
+    for limit in (0..root).filter(|&limit| counts[limit] < network.bounds[limit].0) {
         // One more arm of a group over all blocks is one unit fewer through its node.
-        debug_assert!(count < network.bounds[limit].0);
         inside[if network.counts_down(limit) { network.parents[limit] } else { limit }] = true;
     }
     loop {

@@ -58,8 +58,8 @@ pub(super) struct Estimate {
 /// rows, there are no floors.
 pub(super) fn estimate(values: &[f64], network: &Network, per_row: usize) -> Estimate {
     let blocks = network.blocks;
-    let wanted: i64 = quotas(network).iter().map(|span| span.max).sum();
-    let group = if wanted / (2 * GROUP) as i64 >= (PLENTY * blocks) as i64 { 2 * GROUP } else { GROUP };
+    let wanted: isize = quotas(network).iter().map(|span| span.max).sum();
+    let group = if wanted / (2 * GROUP).cast_signed() >= (PLENTY * blocks).cast_signed() { 2 * GROUP } else { GROUP };
     if !worth_sampling(values.len() / blocks, network, per_row, group) {
         let prices = first_prices(values, network, per_row);
         return Estimate { floors: no_floors(network), prices };

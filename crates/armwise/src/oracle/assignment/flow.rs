@@ -32,9 +32,9 @@ pub(super) struct Flow<'a> {
     /// One per node; the last one, of the root, stays 0.
     pub(super) prices: Vec<i128>,
     /// How many units each node but the root hands on at its price.
-    pub(super) open: Vec<i64>,
+    pub(super) open: Vec<isize>,
     /// How many units each node gets from rows, those outside this solver included; a chosen unit counts -1 at nobody.
-    pub(super) filled: Vec<i64>,
+    pub(super) filled: Vec<isize>,
     /// Of each class of rows in the solver, its stratum and the value of each column; see [`place`](Self::place).
     strata: Vec<usize>,
     values: Vec<i128>,
@@ -76,7 +76,7 @@ impl<'a> Flow<'a> {
         per_row: usize,
         bonus: i128,
         mut prices: Vec<i128>,
-        filled: Vec<i64>,
+        filled: Vec<isize>,
     ) -> Self {
         prices[network.root()] = 0;
         let mut open = vec![0; network.root()];
@@ -135,8 +135,8 @@ impl<'a> Flow<'a> {
         self.held.push(size * (self.per_row - order.len()));
         for (_, block) in order {
             self.held[first + block] = size;
-            self.filled[self.network.node(stratum, block)] += size as i64;
-            self.filled[self.network.node(stratum, nobody)] -= size as i64;
+            self.filled[self.network.node(stratum, block)] += size.cast_signed();
+            self.filled[self.network.node(stratum, nobody)] -= size.cast_signed();
         }
         (0..=nobody).for_each(|from| self.push_from(class, from));
     }
@@ -180,8 +180,8 @@ impl<'a> Flow<'a> {
         let (left_node, entered_node) = (node(from), node(to));
         self.held[left] -= count;
         self.held[entered] += count;
-        self.filled[left_node] -= count as i64;
-        self.filled[entered_node] += count as i64;
+        self.filled[left_node] -= count.cast_signed();
+        self.filled[entered_node] += count.cast_signed();
         if arrived {
             self.push_from(class, to);
         }
@@ -220,15 +220,15 @@ impl<'a> Flow<'a> {
         } else {
             return None;
         };
-        (room > 0).then_some((raw, room.unsigned_abs() as usize))
+        (room > 0).then_some((raw, room.unsigned_abs()))
     }
 
     /// Hands on one more unit, or one fewer, from one node to another.
     pub(super) fn hand_on(&mut self, from: usize, to: usize, units: usize) {
         if self.network.parents.get(from) == Some(&to) {
-            self.open[from] += units as i64;
+            self.open[from] += units.cast_signed();
         } else {
-            self.open[to] -= units as i64;
+            self.open[to] -= units.cast_signed();
         }
     }
 
@@ -267,7 +267,7 @@ impl<'a> Flow<'a> {
     }
 
     /// More units than are handed on (above 0) or fewer, of each node; the sum over all nodes is 0.
-    fn excess(&self) -> Vec<i64> {
+    fn excess(&self) -> Vec<isize> {
         let mut excess = self.filled.clone();
         for (node, &open) in self.open.iter().enumerate() {
             excess[node] -= open;
@@ -340,7 +340,7 @@ impl<'a> Flow<'a> {
 
     /// Moves units along a shortest path for as long as it costs the same. If earlier units have used up an arc of the
     /// path, a unit waits at the node before that arc.
-    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [i64]) {
+    fn augment(&mut self, paths: &Paths, target: usize, excess: &mut [isize]) {
         let mut hops = Vec::new();
         let mut node = target;
         while paths.parent[node] < excess.len() {
@@ -350,7 +350,7 @@ impl<'a> Flow<'a> {
         hops.reverse();
         let source = node;
         while excess[source] > 0 && excess[target] < 0 {
-            let mut units = excess[source].min(-excess[target]).unsigned_abs() as usize;
+            let mut units = excess[source].min(-excess[target]).unsigned_abs();
             for &(from, to) in &hops {
                 units = units.min(self.free_arc(from, to).map_or(0, |(_, room)| room));
             }
@@ -365,8 +365,8 @@ impl<'a> Flow<'a> {
                 }
                 at = to;
             }
-            excess[source] -= units as i64;
-            excess[at] += units as i64;
+            excess[source] -= units.cast_signed();
+            excess[at] += units.cast_signed();
             if at != target {
                 break;
             }

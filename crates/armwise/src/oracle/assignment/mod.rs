@@ -234,7 +234,7 @@ impl Assignment {
             let price = |limit: usize| solution.flow.prices[limit] - solution.flow.prices[network.parents[limit]];
             let prices =
                 (0..network.root()).map(|limit| kept.scale.up(grid.score(price(limit) % grid.bonus))).collect();
-            return Ok(Filling { best, penalty, arms, network, prices, per_row, worth });
+            return Ok(Filling { arms, network, prices, per_row, worth, best, penalty });
         }
     }
 }

@@ -17,10 +17,10 @@ use crate::oracle::{Group, Limit, Pick, Scores, columns::Values, quotas};
 /// unit misses a minimum that the user asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
-    pub(super) least: i64,
-    pub(super) min: i64,
-    pub(super) max: i64,
-    pub(super) most: i64,
+    pub(super) least: isize,
+    pub(super) min: isize,
+    pub(super) max: isize,
+    pub(super) most: isize,
     /// The limit is a single number, so that one more unit of it raises both bounds.
     pub(super) exact: bool,
     /// How many units it has if it binds; 0 for a group without limits.
@@ -29,7 +29,7 @@ pub(super) struct Span {
 
 impl Span {
     fn of_block(slots: &Slots) -> Self {
-        let (min, max) = (slots.min.cast_signed() as i64, slots.max.cast_signed() as i64);
+        let (min, max) = (slots.min.cast_signed(), slots.max.cast_signed());
         Self { least: 0, min, max, most: max, exact: slots.exact, usual: slots.max }
     }
 
@@ -98,7 +98,8 @@ impl Network {
         let Strata { of_rows, sizes, groups, classes } = Strata::find(groups, scores)?;
         // The most units that a group may have: all places of all rows.
         let rows = scores.len().saturating_mul(per_row);
-        let mut innermost: Vec<Vec<Option<usize>>> = vec![vec![None; blocks + 1]; classes.len()];
+        // Of each column, the innermost group of each stratum.
+        let mut innermost: Vec<Vec<Option<usize>>> = Vec::new();
         for column in 0..=blocks {
             let here = |group: &usize| groups[*group].block.unwrap_or(blocks) == column;
             let members: Vec<usize> = (0..groups.len()).filter(here).collect();
@@ -120,20 +121,19 @@ impl Network {
                 network.columns.push(column);
             }
             network.inside_out.extend(order.iter().map(|&group| first + group));
-            for (class, within) in within.iter().enumerate() {
-                innermost[class][column] =
-                    order.iter().find(|group| within.contains(group)).map(|&group| first + group);
-            }
+            let first_of =
+                |within: &Vec<usize>| order.iter().find(|group| within.contains(group)).map(|&group| first + group);
+            innermost.push(within.iter().map(first_of).collect());
         }
         let root = network.spans.len();
         network.inside_out.extend(0..blocks);
         network.columns.push(blocks);
         network.parents.iter_mut().for_each(|parent| *parent = (*parent).min(root));
-        for nodes in innermost {
-            let node = |(column, node): (usize, Option<usize>)| {
-                node.unwrap_or(if column < blocks { column } else { root }) as u32
+        for stratum in 0..classes.len() {
+            let node = |(column, of): (usize, &Vec<Option<usize>>)| {
+                of[stratum].unwrap_or(if column < blocks { column } else { root }) as u32
             };
-            network.nodes.extend(nodes.into_iter().enumerate().map(node));
+            network.nodes.extend(innermost.iter().enumerate().map(node));
         }
         network.strata = if network.strata() > 1 { of_rows } else { Vec::new() };
         Ok(network)
@@ -183,7 +183,7 @@ impl Network {
             std::iter::successors(Some(node), |&node| self.parents.get(node).copied())
                 .take_while(|&node| node < self.root())
         };
-        let unlimited = Span { least: 0, min: 0, max: i64::MAX >> 8, most: i64::MAX >> 8, exact: false, usual: 0 };
+        let unlimited = Span { least: 0, min: 0, max: isize::MAX >> 8, most: isize::MAX >> 8, exact: false, usual: 0 };
         let mut alone = Self {
             spans: vec![unlimited; self.blocks],
             parents: vec![usize::MAX; self.blocks],
@@ -222,9 +222,13 @@ impl Network {
 
     /// The same network for a sample of the rows, with its share of every limit.
     pub(super) fn sampled(&self, rows: &[usize], share: f64) -> Self {
-        let scale = |count: i64| (count as f64 * share).round() as i64;
+        let scale = |count: isize| (count as f64 * share).round() as isize;
         let share_of = |count: usize| {
-            if count == usize::MAX { count } else { scale(count.min(i64::MAX as usize) as i64).unsigned_abs() as usize }
+            if count == usize::MAX {
+                count
+            } else {
+                scale(count.min(isize::MAX.unsigned_abs()).cast_signed()).unsigned_abs()
+            }
         };
         let spans = self.spans.iter().map(|span| Span {
             least: scale(span.least),

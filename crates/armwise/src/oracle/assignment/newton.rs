@@ -32,7 +32,7 @@ impl Target {
 
     /// The same for quotas, raised by three standard errors and two units, so that prices come out too low rather than too high.
     pub(super) fn raised(span: &Span, share: f64) -> Self {
-        let raise = |count: i64| {
+        let raise = |count: isize| {
             let mean = count as f64 * share;
             mean + 3.0 * mean.sqrt() + 2.0
         };

@@ -75,7 +75,7 @@ impl Offers {
 impl<'a> Row<'a> {
     /// The prices of its stratum, among those of all arms.
     #[inline]
-    pub(super) fn own<'p>(self, arm_prices: &'p [f64], blocks: usize) -> &'p [f64] {
+    pub(super) fn own(self, arm_prices: &[f64], blocks: usize) -> &[f64] {
         &arm_prices[self.stratum * blocks..][..blocks]
     }
 

@@ -166,7 +166,7 @@ impl Solution<'_> {
             }
             let stratum = offers.row(row).stratum;
             for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
-                let taken = i64::from(self.taken[place]);
+                let taken = isize::from(self.taken[place]);
                 self.flow.filled[network.node(stratum, block as usize)] -= taken;
                 self.flow.filled[network.node(stratum, network.blocks)] += taken;
             }

@@ -45,7 +45,7 @@ struct Priced<'a> {
     dearest: f64,
     budget: f64,
     /// Scores less priced costs, of the price tried last.
-    priced: Vec<f64>,
+    worths: Vec<f64>,
 }
 
 impl Priced<'_> {
@@ -60,9 +60,9 @@ impl Priced<'_> {
 
     /// The best arms at a price, and the upper bound that they prove. The answer at a price nearby saves work.
     fn at(&mut self, price: f64, nearby: Option<&Answer>) -> Result<(Answer, f64), Error> {
-        self.priced.clear();
+        self.worths.clear();
         let values = self.scores.values().iter().zip(&self.costs);
-        self.priced.extend(values.map(|(score, cost)| score - price * cost));
+        self.worths.extend(values.map(|(score, cost)| score - price * cost));
         let guess = nearby.and_then(|nearby| self.guess(price, nearby));
         let answer = self.solve(price, guess)?;
         let bound = answer.found.objective + price * self.budget;
@@ -84,9 +84,9 @@ impl Priced<'_> {
 
     /// The cheapest arms that meet the limits.
     fn cheapest(&mut self) -> Result<Answer, Error> {
-        self.priced.clear();
+        self.worths.clear();
         let values = self.scores.values().iter().zip(&self.costs);
-        self.priced.extend(values.map(|(score, cost)| if score.is_finite() { -cost } else { f64::NEG_INFINITY }));
+        self.worths.extend(values.map(|(score, cost)| if score.is_finite() { -cost } else { f64::NEG_INFINITY }));
         let answer = self.solve(f64::INFINITY, None)?;
         if !self.fits(answer.spent) {
             let reason = Infeasible::QuotasCost { least: answer.spent, budget: self.budget };
@@ -96,7 +96,7 @@ impl Priced<'_> {
     }
 
     fn solve(&self, price: f64, guess: Option<Estimate>) -> Result<Answer, Error> {
-        let (found, limits) = self.of.best_from(&self.scores.with_values(&self.priced), &self.network, guess)?;
+        let (found, limits) = self.of.best_from(&self.scores.with_values(&self.worths), &self.network, guess)?;
         let (worth, spent) = self.sums(&found.arms);
         Ok(Answer { price, worth, spent, found, limits })
     }
@@ -111,8 +111,8 @@ pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>, cost: &str, budget: f
     };
     let costs = (0..scores.values().len()).map(cost_of).collect::<Result<Vec<f64>, Error>>()?;
     let dearest = costs.iter().copied().fold(0.0, f64::max);
-    let (network, priced) = (of.network(scores)?, Vec::new());
-    let mut problem = Priced { of, scores, network, costs, dearest, budget, priced };
+    let (network, worths) = (of.network(scores)?, Vec::new());
+    let mut problem = Priced { of, scores, network, costs, dearest, budget, worths };
     let first = problem.first_price();
     let (free, bound) = problem.at(0.0, None)?;
     if problem.fits(free.spent) {
@@ -157,8 +157,8 @@ impl Priced<'_> {
         let scores =
             Scores::new(&values, blocks, Keys::numbers(rows.len()).ok()?, Ties::ById, Round::new(0, 0)).ok()?;
         let network = self.network.sampled(&rows, share);
-        let (budget, priced) = (self.budget * share, Vec::new());
-        let mut sample = Priced { scores: &scores, network, costs, budget, priced, ..*self };
+        let (budget, worths) = (self.budget * share, Vec::new());
+        let mut sample = Priced { scores: &scores, network, costs, budget, worths, ..*self };
         let (free, bound) = sample.at(0.0, None).ok()?;
         if sample.fits(free.spent) {
             return None;
@@ -239,7 +239,7 @@ fn between(problem: &Priced<'_>, dear: &Answer, fit: &Answer, step: usize) -> Op
     let crossing = (dear.worth - fit.worth) / (dear.spent - fit.spent);
     let crossing = Some(crossing).filter(is_between).map(|price| (price, true));
     let apart = dear.spent - fit.spent;
-    if step % 2 == 0 || !fit.price.is_finite() || apart <= 4.0 * problem.dearest {
+    if step.is_multiple_of(2) || !fit.price.is_finite() || apart <= 4.0 * problem.dearest {
         return crossing;
     }
     let even = dear.price + (dear.spent - problem.budget) / apart * (fit.price - dear.price);
