@@ -83,6 +83,9 @@ pub enum Infeasible {
         allowed + places
     )]
     Contradiction { minima: Vec<Limit>, needed: usize, maxima: Vec<Limit>, allowed: usize, rows: usize, places: usize },
+    /// No set of arms meets all quotas and groups, though those of them that are nested can be met together.
+    #[error("the {limits} quotas and groups cannot all be met together: some of the groups cross each other")]
+    Crossing { limits: usize },
     /// Every listed super arm holds an arm that does not exist or, if all exist, one that may not be chosen.
     #[error(
         "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"

@@ -225,3 +225,128 @@ fn the_prices_of_large_problems_prove_the_optimum() {
         assert!(counts.iter().zip(&limits).all(|(count, (min, max))| min <= count && count <= max), "{counts:?}");
     }
 }
+
+/// The same problem with groups of a second column, which cross the regions.
+fn with_ages(rng: &mut Rng, mut problem: Problem, least: usize, most: usize) -> Problem {
+    let ages: Vec<f64> = (0..problem.rows()).map(|_| rng.below(3) as f64).collect();
+    for age in 0..3 {
+        let (value, max) = (Some(OneOrMany::One(f64::from(age))), Some(most + rng.below(most + 1)));
+        let min = Some(rng.below(least + 1)).filter(|_| age == 1);
+        problem.constraint.groups.push(Group { column: "age".to_owned(), value, min, max, ..Group::default() });
+    }
+    problem.columns.push(("age", ages));
+    problem
+}
+
+#[test]
+fn few_arms_with_crossing_groups_are_exact() {
+    let mut rng = Rng::new(164);
+    let (mut feasible, mut infeasible) = (0, 0);
+    for case in 0..400 {
+        let problem = small(&mut rng);
+        let problem = with_ages(&mut rng, problem, 1, 1);
+        let Best { mandatory, sum, .. } = best(&problem, &bounds(&problem));
+        let (limits, _) = limits(&problem, &bounds(&problem));
+        let asked: usize = limits.iter().map(|limit| limit.0).sum();
+        match problem.solve() {
+            Ok(found) => {
+                assert_eq!((mandatory, found.quality), (asked, Quality::Optimal), "case {case}: {problem:?} {found:?}");
+                assert!((found.objective - sum).abs() < 1e-9, "case {case}: {problem:?} {found:?}");
+                feasible += 1;
+            }
+            Err(Error::Infeasible(_)) => {
+                assert!(mandatory < asked, "case {case}: {problem:?}");
+                infeasible += 1;
+            }
+            Err(error) => panic!("case {case}: {problem:?} {error}"),
+        }
+    }
+    assert!(feasible > 50 && infeasible > 50, "{feasible} {infeasible}");
+}
+
+/// Many arms, with ties and forbidden ones: all limits are met, the best lies within the stated gap, which is small for
+/// scores that differ, and the order of the rows does not matter.
+#[test]
+fn many_arms_with_crossing_groups_have_a_certified_gap() {
+    let mut rng = Rng::new(165);
+    for case in 0..9 {
+        let (rows, blocks) = ([400, 2_000, 6_000][case % 3], 2 + rng.below(3));
+        let quota = rows / 8 / blocks;
+        let mut problem = random(&mut rng, rows, blocks, 1, 3);
+        let levels = [4.0, 16.0, 1e9][case / 3];
+        let mut score =
+            || if rng.below(20) == 0 { f64::NEG_INFINITY } else { (rng.normal() * levels).round() / levels };
+        problem.values = (0..rows * blocks).map(|_| score()).collect();
+        problem.constraint = armwise::Assignment::new(vec![quota; blocks]);
+        problem.columns = vec![("region", (0..rows).map(|_| rng.below(5) as f64).collect())];
+        let all = quota * blocks;
+        let group = |value: f64, min, max| Group {
+            column: "region".to_owned(),
+            value: Some(OneOrMany::One(value)),
+            min,
+            max,
+            ..Group::default()
+        };
+        problem.constraint.groups =
+            vec![group(0.0, None, Some(all / 12)), group(1.0, Some(all / 3), None), group(2.0, None, Some(all / 8))];
+        let problem = with_ages(&mut rng, problem, all / 3, 2 * all / 5);
+        let found = problem.solve().unwrap();
+        let (limits, of_arms) = limits(&problem, &bounds(&problem));
+        let mut counts = vec![0; limits.len()];
+        let places = found.arms.iter().map(|arm| arm.row * blocks + arm.block);
+        places.for_each(|place| of_arms[place].iter().for_each(|&limit| counts[limit] += 1));
+        assert!(
+            counts.iter().zip(&limits).all(|(count, (min, max))| min <= count && count <= max),
+            "{counts:?} {limits:?}"
+        );
+        let gap = (found.upper_bound - found.objective) / found.objective;
+        // Where many scores are equal, prices alone do not tell how many of which rows to take.
+        let most = [5e-2, 2e-2, 1e-3][case / 3];
+        assert!((0.0..most).contains(&gap), "case {case}: {gap}");
+        let order = shuffled(rows, &mut rng);
+        let there = problem.on(&order);
+        let again = there.solve().unwrap();
+        assert_eq!(problem.named(&found.arms), there.named(&again.arms), "case {case}");
+
+        // With a budget, too.
+        let costs: Vec<f64> = (0..rows).map(|_| 1.0 + rng.below(4) as f64).collect();
+        let spent: f64 = found.arms.iter().map(|arm| costs[arm.row]).sum();
+        let budget = (0.9 * spent).floor();
+        let mut within = Problem { constraint: problem.constraint.clone().within("price", budget), ..problem.clone() };
+        within.columns.push(("price", costs.clone()));
+        let cheap = within.solve().unwrap();
+        assert!(cheap.arms.iter().map(|arm| costs[arm.row]).sum::<f64>() <= budget, "case {case}");
+        let gap = (cheap.upper_bound - cheap.objective) / cheap.objective;
+        assert!((0.0..2.0 * most).contains(&gap), "case {case}: {gap}");
+        assert!(cheap.objective <= found.upper_bound);
+    }
+}
+
+#[test]
+fn crossing_groups_that_cannot_be_met_are_explained_or_filled() {
+    let mut rng = Rng::new(166);
+    let mut problem = random(&mut rng, 900, 2, 1, 3);
+    problem.values = (0..1_800).map(|_| rng.normal()).collect();
+    problem.constraint = armwise::Assignment::new(vec![100; 2]);
+    problem.columns = vec![("region", (0..900).map(|_| rng.below(3) as f64).collect())];
+    let group = |column: &str, value: f64, min, max| Group {
+        column: column.to_owned(),
+        value: Some(OneOrMany::One(value)),
+        min,
+        max,
+        ..Group::default()
+    };
+    problem.columns.push(("age", (0..900).map(|_| rng.below(2) as f64).collect()));
+    // 200 are asked for, but both ages together allow 100.
+    problem.constraint.groups = vec![
+        group("region", 0.0, None, Some(90)),
+        group("age", 0.0, None, Some(50)),
+        group("age", 1.0, None, Some(50)),
+    ];
+    let Err(Error::Infeasible(reason)) = problem.solve() else { panic!("it cannot be met") };
+    assert!(matches!(reason, Infeasible::Contradiction { .. } | Infeasible::Crossing { .. }), "{reason:?}");
+    problem.constraint.on_infeasible = OnInfeasible::Fill;
+    let found = problem.solve().unwrap();
+    let missing: usize = found.missing.iter().map(|missing| missing.needed - missing.chosen).sum();
+    assert_eq!((found.arms.len(), missing), (100, 100), "{:?}", found.missing);
+}

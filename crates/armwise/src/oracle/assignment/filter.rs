@@ -169,7 +169,7 @@ fn sample(values: &[f64], network: &Network, per_row: usize, group: usize) -> Sa
 fn sampled_pairs(values: &[f64], network: &Network, runs: usize, group: usize, floors: &[f64]) -> Offers {
     let size = RUN * network.blocks;
     let rows = |index: usize| &values[run(index, group) * size..][..size];
-    let mut pass = Pass::new(floors, network.blocks, network.of_rows());
+    let mut pass = Pass::new(floors, network.blocks, &network.strata);
     for index in 0..runs {
         pass.take(run(index, group) * RUN, rows(index), rows((index + AHEAD).min(runs - 1)));
     }
@@ -209,7 +209,7 @@ pub(crate) fn pairs_above(values: &[f64], floors: &[f64]) -> (Vec<usize>, Vec<Ve
 /// Keeps the pairs with a score at or above the floor of their stratum and block, and checks all scores on the way.
 pub(super) fn keep(scores: &Scores<'_>, network: &Network, floors: &[f64]) -> Result<Kept, Error> {
     let values = scores.values();
-    let mut pass = Pass::new(floors, network.blocks, network.of_rows());
+    let mut pass = Pass::new(floors, network.blocks, &network.strata);
     pass.all(values);
     let (rows, mut offers, fine) = pass.finish();
     if !fine {

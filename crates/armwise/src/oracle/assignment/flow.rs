@@ -81,7 +81,7 @@ impl<'a> Flow<'a> {
         prices[network.root()] = 0;
         let mut open = vec![0; network.root()];
         let mut through = filled.clone();
-        for &node in network.inside_out() {
+        for &node in &network.inside_out {
             let (span, parent) = (network.spans[node], network.parents[node]);
             open[node] = match prices[node] - prices[parent] {
                 1.. => span.max,

@@ -5,11 +5,12 @@
 //! prunes pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`] corrects the rest exactly on an
 //! integer [`grid`], [`solve`] proves the result, [`ties`] picks one optimum among equals, [`filling`] says what it is
 //! worth, and [`cut`] explains limits that cannot be met. [`network`] turns quotas and groups into the limits that have
-//! prices. If a customer may be in all promotions and there are no groups, [`separate`] alone suffices.
+//! prices; [`crossing`] solves groups that are not nested. If a customer may be in all promotions and there are no groups, [`separate`] alone suffices.
 
 mod choice;
 mod crossing;
 mod cut;
+mod derived;
 mod filling;
 mod filter;
 mod flow;
@@ -21,6 +22,7 @@ mod offers;
 mod quota;
 mod separate;
 mod solve;
+mod strata;
 mod ties;
 mod within_budget;
 
@@ -78,10 +80,13 @@ use serde::{Deserialize, Serialize};
 /// # Groups
 /// `groups` limits how many arms the customers with a value in a column get, over all promotions or in one of them
 /// (`block`). The column must have one value per row. Groups over all promotions that are nested or disjoint, and likewise
-/// those of each promotion, are solved exactly, as above. Groups that cross go to the general solver (cargo feature
-/// `linear`), which has `time_limit` seconds; then ties are as in [`Linear`](super::Linear), and minima must be met. The
-/// price of a group is the value of one more unit of the bound that binds, among optimal prices where those of the
-/// promotions are least.
+/// those of each promotion, are solved exactly, as above. The price of a group is the value of one more unit of the bound
+/// that binds, among optimal prices where those of the promotions are least.
+///
+/// Groups that cross need the cargo feature `linear`. Few arms go to the general solver, within `time_limit` seconds; of
+/// many, how many of which groups each promotion gets is decided by prices and a small program in whole numbers, and the
+/// answer says how far from the best it may be. Either does not depend on the order of the rows; which of several answers
+/// with equal sums it is, only the solver knows.
 ///
 /// # Reference
 /// Section VII-A2: "Sending promotions".
@@ -249,7 +254,10 @@ impl Oracle for Assignment {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         positive("time_limit", self.time_limit)?;
         let found = match (&self.cost, self.budget) {
-            (Some(cost), Some(budget)) => within_budget::argmax(self, scores, cost, budget),
+            (Some(cost), Some(budget)) => {
+                let within = |network| within_budget::argmax(self, scores, network, cost, budget);
+                self.network(scores).and_then(within).map(|found| crossing::settled(self, scores, found))
+            }
             (None, None) => self.best(scores),
             _ => Err(Error::Constraint("a budget needs a column of costs, and costs need a budget".into())),
         };

@@ -10,8 +10,9 @@
 //! one stratum, one node for each block, and nobody is the root.
 
 use super::quota::{BlockQuotas, Slots};
+use super::strata::Strata;
 use crate::Error;
-use crate::oracle::{Group, Limit, Pick, Scores, columns::Values, quotas};
+use crate::oracle::{Group, Limit, Pick, Scores, quotas};
 
 /// How many units may flow from a node to the one around it: from `least` to `most`, and outside `min` to `max` each
 /// unit misses a minimum that the user asked for.
@@ -28,13 +29,13 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of_block(slots: &Slots) -> Self {
+    pub(super) fn of_block(slots: &Slots) -> Self {
         let (min, max) = (slots.min.cast_signed(), slots.max.cast_signed());
         Self { least: 0, min, max, most: max, exact: slots.exact, usual: slots.max }
     }
 
     /// Of a group over all blocks: bounds change sign and sides.
-    fn of_nobody(slots: &Slots) -> Self {
+    pub(super) fn of_nobody(slots: &Slots) -> Self {
         let Self { min, max, exact, usual, .. } = Self::of_block(slots);
         Self { least: -max, min: -max, max: -min, most: 0, exact, usual }
     }
@@ -52,13 +53,18 @@ pub(super) struct Network {
     pub(super) names: Vec<Limit>,
     pub(super) bounds: Vec<(usize, usize)>,
     /// The nodes but the root, each before the one around it.
-    inside_out: Vec<usize>,
+    pub(super) inside_out: Vec<usize>,
     /// The nodes of each stratum, one for each block and one for nobody.
-    nodes: Vec<u32>,
+    pub(super) nodes: Vec<u32>,
     /// The column whose units a node counts.
-    columns: Vec<usize>,
+    pub(super) columns: Vec<usize>,
     /// The stratum of each row; empty if there is only one.
-    strata: Vec<u32>,
+    pub(super) strata: Vec<u32>,
+    /// Of each node, the limits that a unit there counts towards, where groups cross and limits are no trees; then no node
+    /// is a limit, and there are prices but no flow.
+    pub(super) chains: Vec<Vec<u32>>,
+    /// Of each limit, whether it is a group over all blocks, so that a chosen unit counts -1.
+    pub(super) down: Vec<bool>,
     /// Of each node, the nodes that a unit can move to, ascending, with the number of the pair; once connected.
     pub(super) ways: Vec<Vec<(u32, u32)>>,
     /// How many pairs of nodes have a way.
@@ -66,7 +72,7 @@ pub(super) struct Network {
 }
 
 /// The limits of a group, as slots.
-fn slots(min: usize, max: usize, rows: usize) -> Slots {
+pub(super) fn slots(min: usize, max: usize, rows: usize) -> Slots {
     Slots { min: min.min(rows + 1), max: max.min(rows + 1), exact: min == max }
 }
 
@@ -92,6 +98,8 @@ impl Network {
             nodes: Vec::new(),
             columns: (0..blocks).collect(),
             strata: Vec::new(),
+            chains: Vec::new(),
+            down: vec![false; blocks],
             ways: Vec::new(),
             pairs: 0,
         };
@@ -119,6 +127,7 @@ impl Network {
                 network.names.push(limits.least().clone());
                 network.bounds.push((limits.min, limits.max));
                 network.columns.push(column);
+                network.down.push(all);
             }
             network.inside_out.extend(order.iter().map(|&group| first + group));
             let first_of =
@@ -141,7 +150,7 @@ impl Network {
 
     /// Finds the ways: a row's units move between the columns of its stratum, and every node to the one around it.
     pub(super) fn connected(mut self) -> Self {
-        let mut ways: Vec<Vec<u32>> = vec![Vec::new(); self.root() + 1];
+        let mut ways: Vec<Vec<u32>> = vec![Vec::new(); self.count()];
         for nodes in self.nodes.chunks_exact(self.blocks + 1) {
             for &from in nodes {
                 ways[from as usize].extend(nodes.iter().filter(|to| **to != from));
@@ -165,90 +174,23 @@ impl Network {
     /// How many arms count towards each limit.
     #[expect(clippy::cast_sign_loss, reason = "the absolute value of a count")]
     pub(super) fn counts(&self, arms: &[Pick]) -> Vec<usize> {
-        let mut through = vec![0.0; self.root() + 1];
+        let mut through = vec![0.0; self.count()];
         for arm in arms {
             let stratum = self.stratum(arm.row);
             through[self.node(stratum, arm.block)] += 1.0;
             through[self.node(stratum, self.blocks)] -= 1.0;
         }
-        self.gather(&mut through);
-        through[..self.root()].iter().map(|units| units.abs() as usize).collect()
+        self.gather(through)[..self.root()].iter().map(|units| units.abs() as usize).collect()
     }
 
-    /// Each stratum alone, with as many rows in each block as its maxima allow, whatever the other strata do: the largest
-    /// numbers that a filling can ask of it. None if that is all rows.
-    pub(super) fn alone(&self, rows: &[usize]) -> Option<Self> {
-        let most = |limit: usize| self.bounds[limit].1;
-        let around = |node: usize| {
-            std::iter::successors(Some(node), |&node| self.parents.get(node).copied())
-                .take_while(|&node| node < self.root())
-        };
-        let unlimited = Span { least: 0, min: 0, max: isize::MAX >> 8, most: isize::MAX >> 8, exact: false, usual: 0 };
-        let mut alone = Self {
-            spans: vec![unlimited; self.blocks],
-            parents: vec![usize::MAX; self.blocks],
-            names: (0..self.blocks).map(Limit::Block).collect(),
-            bounds: vec![(0, usize::MAX); self.blocks],
-            columns: (0..self.blocks).collect(),
-            nodes: Vec::new(),
-            ..self.clone()
-        };
-        let mut all = true;
-        for (stratum, &rows) in rows.iter().enumerate() {
-            let together = around(self.node(stratum, self.blocks)).map(most).min().unwrap_or(usize::MAX);
-            let mut places = 0;
-            for block in 0..self.blocks {
-                let here = around(self.node(stratum, block)).map(most).min().unwrap_or(usize::MAX);
-                let count = here.min(together).min(rows);
-                places += count;
-                alone.nodes.push(alone.spans.len() as u32);
-                alone.spans.push(Span { exact: true, ..Span::of_block(&slots(count, count, rows)) });
-                alone.parents.push(block);
-                alone.names.push(Limit::Block(block));
-                alone.bounds.push((count, count));
-                alone.columns.push(block);
-            }
-            all &= places >= rows;
-            alone.nodes.push(u32::MAX);
-        }
-        let root = alone.spans.len();
-        alone.columns.push(self.blocks);
-        alone.parents.iter_mut().for_each(|parent| *parent = (*parent).min(root));
-        alone.nodes.iter_mut().for_each(|node| *node = (*node).min(root as u32));
-        alone.inside_out = (self.blocks..root).chain(0..self.blocks).collect();
-        (alone.ways, alone.pairs) = (Vec::new(), 0);
-        (!all).then(|| alone.connected())
-    }
-
-    /// The same network for a sample of the rows, with its share of every limit.
-    pub(super) fn sampled(&self, rows: &[usize], share: f64) -> Self {
-        let scale = |count: isize| (count as f64 * share).round() as isize;
-        let share_of = |count: usize| {
-            if count == usize::MAX {
-                count
-            } else {
-                scale(count.min(isize::MAX.unsigned_abs()).cast_signed()).unsigned_abs()
-            }
-        };
-        let spans = self.spans.iter().map(|span| Span {
-            least: scale(span.least),
-            min: scale(span.min),
-            max: scale(span.max),
-            most: scale(span.most),
-            ..*span
-        });
-        let strata = if self.strata.is_empty() { &[] } else { rows };
-        Self {
-            spans: spans.collect(),
-            bounds: self.bounds.iter().map(|&(min, max)| (share_of(min), share_of(max))).collect(),
-            strata: strata.iter().map(|&row| self.strata[row]).collect(),
-            ..self.clone()
-        }
-    }
-
-    /// The node where all units end.
+    /// How many limits there are; without crossing groups, also the node where all units end.
     pub(super) fn root(&self) -> usize {
         self.spans.len()
+    }
+
+    /// How many nodes there are.
+    pub(super) fn count(&self) -> usize {
+        if self.chains.is_empty() { self.root() + 1 } else { self.chains.len() }
     }
 
     /// How many strata there are.
@@ -260,11 +202,6 @@ impl Network {
     #[inline]
     pub(super) fn stratum(&self, row: usize) -> usize {
         self.strata.get(row).map_or(0, |&stratum| stratum as usize)
-    }
-
-    /// The strata of all rows; empty if there is only one.
-    pub(super) fn of_rows(&self) -> &[u32] {
-        &self.strata
     }
 
     /// The node of a column, which is a block or, as the last, nobody.
@@ -281,7 +218,13 @@ impl Network {
 
     /// Whether a limit is a group over all blocks, so that a chosen unit counts -1.
     pub(super) fn counts_down(&self, limit: usize) -> bool {
-        self.columns[limit] == self.blocks
+        self.down[limit]
+    }
+
+    /// Whether the arms of a stratum in a block count towards a limit, where groups may cross.
+    pub(super) fn is_in(&self, stratum: usize, block: usize, limit: usize) -> bool {
+        let column = if self.down[limit] { self.blocks } else { block };
+        self.chains[self.node(stratum, column)].contains(&(limit as u32))
     }
 
     /// The number of the pair of nodes with this way.
@@ -292,17 +235,28 @@ impl Network {
         ways[place.expect("the nodes of a stratum are connected")].1 as usize
     }
 
-    /// Adds to what enters each node what comes from the nodes inside it: the units through every node but the root.
-    pub(super) fn gather(&self, entered: &mut [f64]) {
+    /// How many units count towards each limit, given how many enter each node.
+    pub(super) fn gather(&self, mut entered: Vec<f64>) -> Vec<f64> {
+        if !self.chains.is_empty() {
+            let mut through = vec![0.0; self.root()];
+            for (units, chain) in entered.iter().zip(&self.chains) {
+                chain.iter().for_each(|&limit| through[limit as usize] += units);
+            }
+            return through;
+        }
         for &node in &self.inside_out {
             if self.parents[node] < self.root() {
                 entered[self.parents[node]] += entered[node];
             }
         }
+        entered
     }
 
-    /// What a unit pays from each node to the root, given the price of each limit; the root's own 0 is the last.
+    /// What a unit pays at each node, given the price of each limit.
     pub(super) fn potentials(&self, prices: &[f64]) -> Vec<f64> {
+        if !self.chains.is_empty() {
+            return self.chains.iter().map(|chain| chain.iter().map(|&limit| prices[limit as usize]).sum()).collect();
+        }
         let mut sums = prices.to_vec();
         sums.push(0.0);
         for &node in self.inside_out.iter().rev() {
@@ -318,62 +272,5 @@ impl Network {
             nodes[..self.blocks].iter().map(|&node| potentials[node as usize] - nobody).collect::<Vec<f64>>()
         };
         self.nodes.chunks_exact(self.blocks + 1).flat_map(of).collect()
-    }
-
-    /// The nodes but the root, each before the one around it.
-    pub(super) fn inside_out(&self) -> &[usize] {
-        &self.inside_out
-    }
-}
-
-/// Which rows are in the same groups.
-struct Strata {
-    /// The stratum of each row.
-    of_rows: Vec<u32>,
-    /// How many rows each stratum has, those without an eligible arm left out.
-    sizes: Vec<usize>,
-    groups: Vec<quotas::Limits>,
-    /// The groups of each stratum, ascending.
-    classes: Vec<Vec<usize>>,
-}
-
-impl Strata {
-    fn find(given: &[Group], scores: &Scores<'_>) -> Result<Self, Error> {
-        if given.is_empty() {
-            let (of_rows, groups) = Default::default();
-            return Ok(Self { of_rows, sizes: vec![scores.len()], groups, classes: vec![Vec::new()] });
-        }
-        for Group { column, block, .. } in given {
-            if !matches!(Values::of(scores, column)?, Values::PerRow(_)) && scores.blocks() > 1 {
-                return Err(Error::Constraint(format!(
-                    "group of column {column:?}: groups of an assignment are groups of rows, so the column must have one \
-                     value per row; for a group within one block, give the group that block"
-                )));
-            }
-            if let Some(block) = block.filter(|&block| block >= scores.blocks()) {
-                let text = format!("group of column {column:?}: there is no block {block}, only {}", scores.blocks());
-                return Err(Error::Constraint(text));
-            }
-        }
-        let mut sorter = quotas::Sorter::new(given, scores)?;
-        let mut of_rows = vec![0; scores.len()];
-        let mut sizes = Vec::new();
-        for (row, values) in scores.values().chunks_exact(scores.blocks()).enumerate() {
-            // A row without an eligible arm is never looked at, so its groups do not matter.
-            if values.iter().all(|&score| score == f64::NEG_INFINITY) {
-                continue;
-            }
-            let class = sorter.class_of_row(given, row)?;
-            if class >= sizes.len() {
-                sizes.resize(class + 1, 0);
-            }
-            sizes[class] += 1;
-            of_rows[row] = class as u32;
-        }
-        let mut classes = sorter.classes().to_vec();
-        if classes.is_empty() {
-            (classes, sizes) = (vec![Vec::new()], vec![0]);
-        }
-        Ok(Self { of_rows, sizes, groups: sorter.groups, classes })
     }
 }

@@ -117,8 +117,7 @@ pub(super) fn newton(
     for _ in 0..EVALUATIONS {
         let arm_prices = network.arm_prices(&network.potentials(&at));
         let entered = rows.demand(&arm_prices);
-        let mut demand = entered.clone();
-        network.gather(&mut demand);
+        let demand = network.gather(entered.clone());
         let excess: Vec<f64> = (0..limits).map(|limit| targets[limit].excess(demand[limit], at[limit])).collect();
         let imbalance: f64 = excess.iter().map(|excess| excess.abs()).sum();
         if imbalance < least {
@@ -197,7 +196,7 @@ impl<'a> Rows<'a> {
         }
         near.clear();
         *reach = 0.0;
-        let mut demand = vec![0.0; network.root() + 1];
+        let mut demand = vec![0.0; network.count()];
         moves.extend(offers.rows().map(|row| enter(network, row, prices, *per_row, buffer, &mut demand, 1.0)));
         demand
     }
@@ -267,22 +266,22 @@ fn newton_step(network: &Network, moves: &[Move], width: f64, excess: &[f64], fi
         ways.map(|(from, to, pair)| (from, to, counts[pair])).filter(|arc| arc.2 > 0.0).collect();
     let laplacian = |prices: &[f64]| {
         let potentials = network.potentials(prices);
-        let mut change = vec![0.0; limits + 1];
+        let mut change = vec![0.0; network.count()];
         for &(from, to, count) in &arcs {
             let flow = count * (potentials[from] - potentials[to]);
             change[from] += flow;
             change[to] -= flow;
         }
-        network.gather(&mut change);
+        let change = network.gather(change);
         let image = |limit: usize| if fixed[limit] { 0.0 } else { change[limit] + 0.5 * prices[limit] };
         (0..limits).map(image).collect::<Vec<f64>>()
     };
-    let mut diagonal = vec![0.0; limits + 1];
+    let mut diagonal = vec![0.0; network.count()];
     for &(from, to, count) in &arcs {
         diagonal[from] += count;
         diagonal[to] += count;
     }
-    network.gather(&mut diagonal);
+    let diagonal = network.gather(diagonal);
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let precondition =
         |r: &[f64]| -> Vec<f64> { (0..limits).map(|limit| r[limit] / (diagonal[limit] + 0.5)).collect() };

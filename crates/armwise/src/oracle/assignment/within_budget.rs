@@ -102,7 +102,13 @@ impl Priced<'_> {
     }
 }
 
-pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>, cost: &str, budget: f64) -> Result<Selection, Error> {
+pub(super) fn argmax(
+    of: &Assignment,
+    scores: &Scores<'_>,
+    network: Network,
+    cost: &str,
+    budget: f64,
+) -> Result<Selection, Error> {
     non_negative("budget", budget)?;
     let column = Values::of(scores, cost)?;
     let cost_of = |place: usize| match scores.pick(place) {
@@ -111,7 +117,7 @@ pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>, cost: &str, budget: f
     };
     let costs = (0..scores.values().len()).map(cost_of).collect::<Result<Vec<f64>, Error>>()?;
     let dearest = costs.iter().copied().fold(0.0, f64::max);
-    let (network, worths) = (of.network(scores)?, Vec::new());
+    let worths = Vec::new();
     let mut problem = Priced { of, scores, network, costs, dearest, budget, worths };
     let first = problem.first_price();
     let (free, bound) = problem.at(0.0, None)?;

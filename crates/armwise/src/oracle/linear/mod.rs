@@ -7,6 +7,14 @@
 #[cfg(feature = "linear")]
 mod solve;
 
+#[cfg(feature = "linear")]
+pub(super) use solve::whole_numbers;
+
+#[cfg(not(feature = "linear"))]
+pub(super) fn whole_numbers(_: Vec<f64>, _: Vec<f64>, _: Vec<Written>, _: f64) -> Result<Vec<f64>, Error> {
+    Err(Error::FeatureMissing("linear"))
+}
+
 use super::explicit::{Member, Places};
 use super::{Oracle, Pick, Scores, Selection};
 use crate::oracle::columns::{Values, each_eligible};

@@ -130,7 +130,7 @@ impl Limits {
         &self.of[1]
     }
 
-    fn by_order(&self, other: &Self) -> Ordering {
+    pub(super) fn by_order(&self, other: &Self) -> Ordering {
         self.order.0.cmp(&other.order.0).then(self.order.1.total_cmp(&other.order.1))
     }
 }
