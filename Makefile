@@ -3,9 +3,9 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site pages classes keys bench soak powercut fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut fuzz tools
 
-test: lint unit doc quick walk exactness python site
+test: lint unit doc quick walk exactness python site spark
 
 # The formatter does not see the algorithms by itself, since a macro declares their modules.
 lint: tools
@@ -100,6 +100,26 @@ site: $(SITE)/ready build
 $(SITE)/ready: docs/requirements.txt
 	python3 -m venv $(SITE)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(SITE)/venv)
 	$(SITE)/venv/bin/python $(PIP) install -r docs/requirements.txt
+	touch $@
+
+# The wheel on a real Spark: a standalone master and two workers on this machine, and Spark Connect. Spark needs Java.
+SPARK = target/spark
+spark: $(SPARK)/ready
+	ls $(WHEEL)/*.whl >/dev/null 2>&1 || python3 $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+	$(SPARK)/venv/bin/python $(PIP) install --force-reinstall --no-deps $(WHEEL)/*.whl
+	cd $(SPARK) && venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/spark_tests
+	cd $(SPARK) && venv/bin/python $(CURDIR)/examples/parts_on_dask.py
+
+# 20 million customers on two workers of one core each, beside one process of two threads and beside a bare read.
+spark-scale: $(SPARK)/ready
+	ls $(WHEEL)/*.whl >/dev/null 2>&1 || python3 $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+	$(SPARK)/venv/bin/python $(PIP) install --force-reinstall --no-deps $(WHEEL)/*.whl
+	cd $(SPARK) && venv/bin/python $(CURDIR)/bench/spark_scale.py
+
+$(SPARK)/ready: python/requirements-spark.txt
+	java -version 2>/dev/null || (apt-get update && apt-get install -y openjdk-17-jre-headless)
+	python3 -m venv $(SPARK)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(SPARK)/venv)
+	$(SPARK)/venv/bin/python $(PIP) install -r python/requirements-spark.txt
 	touch $@
 
 # Writes into the pages what their code prints; run `make python` first, and read the difference.

@@ -205,13 +205,19 @@ class Campaign:
         *,
         round: int | None = None,
         only_responders: float | None = None,
+        logged: bool = False,
         format: str | None = None,
         key: str | None = None,
     ) -> Learned:
         """Learns rewards: late, in parts, in any order, repeated; each is counted once. Columns: `decision` (or the
         customer, with `promotion` and `round` where needed) and `reward`. With `only_responders` the table lists who
-        answered, and each answer is worth that much. Bad rows are put aside and the good ones applied."""
-        return self._learn("learn", table, format, round, only_responders, key)
+        answered, and each answer is worth that much. Bad rows are put aside and the good ones applied.
+
+        With `logged` the table is a log of past sends, learned before the first round: the customers' columns,
+        `promotion`, `reward` and, if it is known, `probability`, the one with which a row was sent."""
+        if logged and (round is not None or only_responders is not None):
+            raise InputError("a log of past sends belongs to no round and has rewards of its own")
+        return self._learn("logged" if logged else "learn", table, format, round, only_responders, key)
 
     def correct(
         self, table: Rows, *, round: int | None = None, format: str | None = None, key: str | None = None
@@ -241,8 +247,12 @@ class Campaign:
         return self._native.revoke(round, key)
 
     def amend(self, rules: Rules, *, key: str | None = None) -> dict[str, Any]:
-        """Changes the rules from the next round on; what was learned stays."""
+        """Changes the rules from the next round on, new promotions and retired ones included; what was learned stays."""
         return self._native.amend(_rules(rules), key)
+
+    def refit(self, table: Rows, rules: Rules, *, format: str | None = None, key: str | None = None) -> dict[str, Any]:
+        """Fits the features of these rules on a table and expresses everything that was learned under them."""
+        return self._native.refit(_rows(table), format, _rules(rules), key)
 
     def status(self) -> dict[str, Any]:
         """Where the rounds stand, with the hashes of the model and of the journal."""
@@ -274,6 +284,10 @@ class Campaign:
         """All decisions of a round, or of all rounds, with what became of them."""
         return Sheet(self._native.results(round))
 
+    def logged(self) -> Sheet:
+        """What `learn(logged=True)` learned, with the probabilities."""
+        return Sheet(self._native.logged())
+
     def policy(self) -> Policy:
         """What was learned so far, as a policy."""
         return parse(self._native.learner())
@@ -282,11 +296,27 @@ class Campaign:
         return f"Campaign({self.path!r})"
 
 
+def explain(key: str | None = None) -> str:
+    """What a key of the rules says, its default, its range and an example; all keys unless one is given.
+
+    >>> from armwise.campaign import explain
+    >>> print(explain("limits.rest").splitlines()[0])
+    limits.rest: for how many rounds a customer rests after a send
+    """
+    return _armwise.explain(key)
+
+
+def draft(table: Rows, rules: Rules, *, format: str | None = None) -> str:
+    """The rules that a table suggests, as TOML with comments, and with questions about columns that look like outcomes.
+    `rules` names at least the customer's column and the promotions."""
+    return _armwise.draft(_rows(table), format, _rules(rules))
+
+
 def _rows(table: Rows) -> Any:
     """A path, or a table that exports Arrow. The index of a pandas frame is not a column, and stays out."""
     if type(table).__module__.partition(".")[0] == "pandas" and hasattr(table, "reset_index"):
         return table.reset_index(drop=True)
-    if hasattr(table, "__arrow_c_stream__"):
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__armwise_elsewhere__"):
         return table
     if isinstance(table, str | os.PathLike):
         return os.fspath(table)

@@ -228,7 +228,8 @@ impl Error {
     }
 
     /// A table that is not what it should be.
-    pub(crate) fn table(table: &str, problem: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn table(table: &str, problem: impl Into<String>) -> Self {
         Self::Table { table: table.to_owned(), problem: problem.into(), cause: None }
     }
 

@@ -7,10 +7,10 @@ mod common;
 
 use armwise_campaign::{
     Campaign, Error,
-    core::{Feedback, Head, Sha, close, model_hash},
+    core::{Feedback, Head, Sha, close, learn_logged, model_hash},
     store::sqlite::verify,
 };
-use common::{Folder, begin, choose_round, customers, learn_asked, learn_text};
+use common::{Folder, begin, choose_round, customers, learn_asked, learn_text, open};
 use rusqlite::{Connection, config::DbConfig, params_from_iter, types::Value};
 use std::{
     fs,
@@ -20,10 +20,18 @@ use std::{
 const RULES: &str = "segment = \"region\"\n[limits]\nhold_out = 0.2\n[[promotion]]\nname = \"mail\"\nquota = 12\n\
     [[promotion]]\nname = \"call\"\nquota = 5\n";
 
-/// A campaign in which every column has a value somewhere: keys, a hold-out, segments, bounces, a checkpoint.
+/// A campaign in which every column has a value somewhere: a log of past sends, keys, a hold-out, segments,
+/// bounces, a checkpoint.
 fn campaign(folder: &Folder) -> PathBuf {
     let table = folder.write("customers.csv", customers(80));
     let mut campaign = begin(folder, &table, RULES).unwrap();
+    let mut log = customers(4).replace("may_call", "may_call,promotion,reward,probability");
+    for (line, rest) in [(1, ",mail,1,0.5"), (2, ",call,0.25,0.125"), (3, ",mail,0,"), (4, ",mail,2,1")] {
+        let line = log.lines().nth(line).unwrap().to_owned();
+        log = log.replace(&line, &format!("{line}{rest}"));
+    }
+    let log = folder.write("log.csv", log);
+    assert_eq!(learn_logged(&mut campaign, &open(&log), None).unwrap().0.applied, 4);
     choose_round(&mut campaign, &table).unwrap();
     learn_asked(&mut campaign, folder, Feedback::Rewards, "decision,reward\nr1-1,1\nr1-3,0.25\n", None, Some("k"))
         .unwrap();
@@ -96,6 +104,7 @@ fn a_change_of_any_column_of_any_table_is_found() {
         ("entry", "seq = ?", true),
         ("decision", "id = ?", true),
         ("outcome", "seq = ? AND number = ?", true),
+        ("original", "decision = ?", true),
         ("sums", "segment = ?", false),
         ("checkpoint", "seq = ?", false),
     ] {

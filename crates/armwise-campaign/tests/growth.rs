@@ -8,8 +8,8 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{
-        Check, EachDecision, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Rows, Seal, Setup,
-        close, learn, model_hash, status,
+        Check, EachDecision, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Original, Outcome, Rows, Seal,
+        Setup, close, learn, model_hash, status,
     },
     recipe::fit,
     round::{ChooseOptions, choose},
@@ -86,6 +86,12 @@ impl<J: Journal> Journal for Counting<J> {
     }
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         self.all(self.journal.heard(round))
+    }
+    fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
+        self.all(self.journal.originals(round))
+    }
+    fn count_originals(&self) -> Result<u64, Error> {
+        self.journal.count_originals()
     }
     fn count(&self) -> Result<(u64, u64), Error> {
         self.journal.count()

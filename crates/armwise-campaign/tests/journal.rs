@@ -98,9 +98,9 @@ fn what_goes_in_comes_out_in_its_order() {
         let last = [outcome(1, 2, Some(1.0 / 3.0))];
         // Several entries in one append: all of them, or none.
         let rows = [
-            Rows { seq: 2, decisions: &decisions, outcomes: &[] },
-            Rows { seq: 3, decisions: &[], outcomes: &later },
-            Rows { seq: 4, decisions: &[], outcomes: &last },
+            Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[] },
+            Rows { seq: 3, decisions: &[], outcomes: &later, originals: &[] },
+            Rows { seq: 4, decisions: &[], outcomes: &last, originals: &[] },
         ];
         let kept = |seq| Kept { seq, state: vec![1, seq as u8], model: vec![2] };
         let mut seal = || {
@@ -170,7 +170,7 @@ fn an_append_against_another_head_is_refused_and_changes_nothing() {
         append(journal, &first.head(), std::slice::from_ref(&one)).unwrap();
         // Made by a second writer at the same time.
         let outcomes = [outcome(1, 1, Some(1.0))];
-        let rows = [Rows { seq: 2, decisions: &[], outcomes: &outcomes }];
+        let rows = [Rows { seq: 2, decisions: &[], outcomes: &outcomes, originals: &[] }];
         let refused = journal.append(&first.head(), &rows, &mut || Ok(vec![record(&other)]), &mut |_| Ok(()));
         assert!(matches!(refused, Err(Error::HeadMoved { expected: 1, found: 2, .. })), "{refused:?}");
         // The same number, but another history.
@@ -211,7 +211,7 @@ fn what_cannot_be_sealed_leaves_no_trace() {
         let first = entry(&Head::none(), Kind::Init, None, None);
         append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
         let decisions = [sent(1, 1, "ann")];
-        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[] }];
+        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[] }];
         let choose = entry(&first.head(), Kind::Choose, Some(1), None);
         let not_ready = || Err(Error::Usage("not ready".to_owned()));
         let refused = journal.append(&first.head(), &rows, &mut || not_ready(), &mut |_| Ok(()));
@@ -305,7 +305,7 @@ fn an_append_that_is_cut_short_leaves_no_trace() {
         append(&mut *journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
         let choose = entry(&first.head(), Kind::Choose, Some(1), Some("k"));
         let decisions = [sent(1, 1, "ann")];
-        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[] }];
+        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[] }];
         for in_check in [false, true] {
             let cut = catch_unwind(AssertUnwindSafe(|| {
                 let mut seal = || {

@@ -10,7 +10,10 @@ use armwise::Observation;
 use armwise_campaign::{
     Campaign,
     config::Config,
-    core::{Changes, Entry, Feedback, Head, Journal, Kept, Kind, Record, Rows, Setup, Sha, Verified, model_hash, sums},
+    core::{
+        Changes, Entry, Feedback, Head, Journal, Kept, Kind, Original, Record, Rows, Setup, Sha, Verified, model_hash,
+        sums,
+    },
     recipe::fit,
     store::{memory::Memory, sqlite::verify},
 };
@@ -57,13 +60,20 @@ fn forged_with(journal: &Memory, other: Option<(Vec<u8>, Vec<u8>)>, forge: impl 
         entry.hash = entry.chained(&head);
         let decisions = entry.round.map_or(Vec::new(), |round| journal.decisions(round).unwrap());
         let outcomes = journal.outcomes(entry.seq).unwrap();
-        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes }];
+        let originals = originals(journal, &entry);
+        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &originals }];
         let sums = [1, 2].into_iter().filter_map(|segment| Some((segment, journal.sums(segment).unwrap()?))).collect();
         let kept = (entry.seq == kept.seq).then(|| kept.clone());
         let record = Record { entry, sums, kept };
         head = copy.append(&head, &rows, &mut || Ok(vec![record.clone()]), &mut |_| Ok(())).unwrap()[0].head();
     }
     copy
+}
+
+/// The columns kept by an entry.
+fn originals(journal: &Memory, entry: &Entry) -> Vec<Original> {
+    let kept = entry.round.map_or(Vec::new(), |round| journal.originals(round).unwrap());
+    kept.into_iter().filter(|(seq, _)| *seq == entry.seq).map(|(_, original)| original).collect()
 }
 
 fn verified(journal: &Memory) -> Verified {
@@ -176,7 +186,8 @@ fn forged_sums_are_not_written_into_the_chain() {
     for entry in good.entries(0).unwrap() {
         let decisions = entry.round.map_or(Vec::new(), |round| good.decisions(round).unwrap());
         let outcomes = good.outcomes(entry.seq).unwrap();
-        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes }];
+        let originals = originals(&good, &entry);
+        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &originals }];
         // Each segment has the sums of the other one, and what the checkpoint keeps is another state.
         let sums = vec![(1, good.sums(2).unwrap().unwrap()), (2, good.sums(1).unwrap().unwrap())];
         let kept = (entry.seq == kept.seq).then(|| Kept { model: good.sums(1).unwrap().unwrap(), ..kept.clone() });

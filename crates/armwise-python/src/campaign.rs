@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use armwise::tasks::with_rayon;
 use armwise_campaign::{
-    Campaign as Core, Error, Memory, Source,
-    config::Config,
+    Campaign as Core, Error, Memory, Source, complete,
+    config::{Config, explain as explain_key, overview, template},
     core::{self, Feedback, Key, Refusal, SavedLearner, results, sends, status, why},
     init_from,
     output::{Existing, Pending, Protected},
@@ -28,6 +28,7 @@ use serde::Serialize;
 
 use crate::{
     bridge,
+    elsewhere::Far,
     errors::{plain, raise as raise_library},
     gate,
 };
@@ -59,7 +60,7 @@ fn class_of(error: &Error) -> &'static str {
     }
 }
 
-fn raise(py: Python<'_>, error: &Error) -> PyErr {
+pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     if let Error::Library(error) = error {
         return raise_library(py, error);
     }
@@ -73,6 +74,9 @@ fn raise(py: Python<'_>, error: &Error) -> PyErr {
 /// Rows by path, or of anything that exports an Arrow stream.
 fn rows(table: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<Box<dyn Source + Send>> {
     let py = table.py();
+    if table.hasattr(intern!(py, "__armwise_elsewhere__"))? {
+        return Ok(Box::new(Far::new(table)?));
+    }
     if table.hasattr(intern!(py, "__arrow_c_stream__"))? {
         if format.is_some() {
             return Err(PyValueError::new_err("format is for tables in files; a table in memory has none"));
@@ -128,6 +132,30 @@ impl Sheet {
 
 /// What a command gave, as dictionaries and lists, and a table.
 type WithSheet<'py> = (Bound<'py, PyAny>, Sheet);
+
+/// What a key of the rules says; all keys without a name.
+#[pyfunction]
+#[pyo3(signature = (key=None))]
+pub(crate) fn explain(py: Python<'_>, key: Option<&str>) -> PyResult<String> {
+    key.map_or_else(|| Ok(overview()), |key| explain_key(key).map_err(|error| raise(py, &error)))
+}
+
+/// The rules that a table suggests, as TOML with comments, for the promotions that these rules name.
+#[pyfunction]
+pub(crate) fn draft(
+    py: Python<'_>,
+    table: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    rules: (PathBuf, String),
+) -> PyResult<String> {
+    let table = rows(table, format)?;
+    let drafted = detach(py, || {
+        let mut config = Config::parse(&rules.1, &rules.0)?;
+        let guess = complete(&mut config, &*table)?;
+        Ok(template(&config, &guess))
+    });
+    drafted.map_err(|error| raise(py, &error))
+}
 
 /// A campaign's file.
 #[pyclass(frozen)]
@@ -200,7 +228,7 @@ impl Campaign {
         Ok((plain(py, &summary)?, Sheet::new(sheet)?))
     }
 
-    /// `kind` is "learn", "correct" or "undelivered"; `worth` is for a list of responders.
+    /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders.
     fn learn<'py>(
         &self,
         py: Python<'py>,
@@ -220,6 +248,9 @@ impl Campaign {
         let (table, key) = (rows(table, format)?, named(py, key)?);
         let learned = detach(py, || {
             let mut campaign = Core::write(&self.path, writer)?;
+            if kind == "logged" {
+                return core::learn_logged(&mut campaign, &*table, key.as_ref());
+            }
             core::learn(&mut campaign, &*table, feedback, round, key.as_ref())
         });
         let (learned, rejects) = learned.map_err(|error| raise(py, &error))?;
@@ -241,6 +272,21 @@ impl Campaign {
         self.call(py, |path| {
             let config = Config::parse(&rules.1, &rules.0)?;
             core::amend(&mut Core::write(path, "amend")?, config, key.as_ref())
+        })
+    }
+
+    fn refit<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+        format: Option<&str>,
+        rules: (PathBuf, String),
+        key: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (table, key) = (rows(table, format)?, named(py, key)?);
+        self.call(py, |path| {
+            let config = Config::parse(&rules.1, &rules.0)?;
+            core::refit(&mut Core::write(path, "refit")?, &*table, config, key.as_ref())
         })
     }
 
@@ -289,6 +335,10 @@ impl Campaign {
 
     fn results(&self, py: Python<'_>, round: Option<u64>) -> PyResult<Sheet> {
         self.sheet(py, |campaign| results(campaign, round))
+    }
+
+    fn logged(&self, py: Python<'_>) -> PyResult<Sheet> {
+        self.sheet(py, core::logged)
     }
 
     /// The learner as JSON.

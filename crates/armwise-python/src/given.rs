@@ -139,6 +139,14 @@ impl<'a> LentIds<'a> {
         }
     }
 
+    /// The name of a row, if rows have names.
+    pub(crate) fn name(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Names(names) => Some(names.get(row)),
+            _ => None,
+        }
+    }
+
     /// The numbers that identify these rows.
     pub(crate) fn numbers(&self, rows: Range<usize>) -> Cow<'_, [u64]> {
         match self {

@@ -25,6 +25,7 @@ use crate::{
     interrupt::interruptible,
     oracle::{AnyOracle, name_of, ties_of},
     own,
+    parts::Frozen,
     policy::AnyPolicy,
     sparse::{self, Csr},
 };
@@ -265,6 +266,13 @@ impl Learner {
         let (core, lent) = (self.now(), given.lend()?);
         let scores = detach(py, || sparse::scores(&core, Round::new(seed, t), &rows, &lent));
         by_block(py, &core, scores.map_err(|error| raise(py, &error))?)
+    }
+
+    /// Everything that the scores of a round depend on.
+    fn freeze(&self, py: Python<'_>, seed: u64, t: u64) -> PyResult<Frozen> {
+        let core = self.now();
+        let frozen = detach(py, || core.freeze(Round::new(seed, t)));
+        frozen.map(|inner| Frozen { inner }).map_err(|error| raise(py, &error))
     }
 
     fn learn(&self, decision: &Bound<'_, Decision>, rewards: &Bound<'_, PyAny>) -> PyResult<()> {

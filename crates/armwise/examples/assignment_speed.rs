@@ -99,7 +99,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (times, found) = timed(repeats, &constraint, &scores)?;
         line["groups"] = told(&times, &found);
         if written {
-            line["region"] = region.iter().map(|&group| group as u64).collect();
+            line["region"] = (0..rows as u64).map(|row| group_of(seed, row, groups)).collect();
         }
         if let Some(share) = budget {
             let spent: f64 = found.arms.iter().map(|arm| costs[arm.row * blocks + arm.block]).sum();

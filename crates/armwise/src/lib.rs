@@ -98,7 +98,8 @@
 //!
 //! # Many arms
 //! Arms that come back every round are faster in a [`Catalogue`] ([`Learner::choose_from`]). Arms that do not fit in
-//! memory come in parts ([`Choosing`]). Both give the decision of [`Learner::choose`], to the bit.
+//! memory come in parts ([`Choosing`]), perhaps on several machines ([`Frozen`]). All give the decision of
+//! [`Learner::choose`], to the bit.
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
@@ -117,7 +118,7 @@ mod score;
 pub mod tasks;
 pub mod theory;
 
-pub use choose::{Choosing, ChosenArm, Decision, Learner, Proof, Reward};
+pub use choose::{Choosing, ChosenArm, Decision, Frozen, Learner, Proof, Reward};
 pub use error::{Error, Infeasible, Limit};
 pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of};
 pub use model::{Block, Model, Observation, Posterior};

@@ -60,7 +60,7 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
     Learner::new(config.algorithm, campaign.recipe().dim(), config.promotion.len())?;
     let done = amended(now, &config, campaign.next_round(), campaign.model_hash());
     if !done.changed.is_empty() {
-        let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(Rules { config, blocks }))) };
+        let draft = Draft { key, ..Draft::new(Command::Amend(Box::new(Rules { config, blocks, recipe: None }))) };
         campaign.append(&against, &draft, || Ok(()))?;
     }
     Ok(done)
@@ -76,7 +76,7 @@ fn amended(before: &Config, after: &Config, from: u64, model: Sha) -> Amended {
 }
 
 /// The top-level fields that differ.
-fn differences(before: &Config, after: &Config) -> Vec<String> {
+pub(super) fn differences(before: &Config, after: &Config) -> Vec<String> {
     let (before, after) = (fields(before), fields(after));
     let names: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     names.into_iter().filter(|name| before.get(*name) != after.get(*name)).cloned().collect()

@@ -4,14 +4,14 @@
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Command, Entry, Head, Journal, Kept, Key, OfRound, Outcome, Record, Refusal, RoundChange, Rows,
-    Sent, Setup, Sha, SumsChange, Vouched,
+    Campaign, Changes, Command, Entry, Head, Heard, Journal, Kept, Key, OfRound, Original, Outcome, Record, Refusal,
+    RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
     back::reads_back,
     blocks,
     campaign::Prefix,
     clock,
     decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
-    fold::Counts,
+    fold::{Counts, Last, Played},
     model,
     state::State,
     sums::{encode, model_hash},
@@ -38,11 +38,12 @@ pub(crate) struct Draft<'a> {
     pub(crate) at: Option<String>,
     pub(crate) decisions: &'a [Sent],
     pub(crate) outcomes: &'a [Outcome],
+    pub(crate) originals: &'a [Original],
 }
 
 impl Draft<'_> {
     pub(crate) fn new(command: Command) -> Self {
-        Self { command, key: None, at: None, decisions: &[], outcomes: &[] }
+        Self { command, key: None, at: None, decisions: &[], outcomes: &[], originals: &[] }
     }
 }
 
@@ -69,7 +70,7 @@ impl Campaign {
         let first_blocks = blocks.len();
         let model = model_hash(&model::start(&setup, first_blocks)?);
         let entry = seal(&Head::none(), &draft, &Changes::default(), digest_outcomes(&[]), model)?;
-        let rows = [Rows { seq: 1, decisions: &[], outcomes: &[] }];
+        let rows = [Rows { seq: 1, decisions: &[], outcomes: &[], originals: &[] }];
         let record = Record { entry: entry.clone(), sums: Vec::new(), kept: None };
         let sealed = [entry.clone()];
         let mut check = |journal: &dyn Journal| reads_back(journal, &sealed);
@@ -97,19 +98,27 @@ impl Campaign {
             return Err(Error::HeadMoved { path, expected: against.seq, found: self.head.seq });
         }
         let seq = self.head.seq + 1;
-        let (changes, changed) = self.changes(seq, draft)?;
+        let anew = self.anew(draft);
+        let (changes, changed) = match &anew {
+            Some(setup) => self.re_summed(setup)?,
+            None => self.changes(seq, draft)?,
+        };
         let late = self.prefix.as_ref().is_some_and(|prefix| changed.keys().any(|&segment| segment <= prefix.through));
         let lost = self.checkpoint > 0 && self.prefix.is_none();
-        let due = seq - self.checkpoint >= EVERY || late || lost;
+        // After another recipe nothing that was kept before is of use.
+        let due = seq - self.checkpoint >= EVERY || late || lost || anew.is_some();
         let keep = due.then(|| self.settled(draft.command.round()));
         let (hash, kept) = if changed.is_empty() && keep.is_none() {
             (self.state.model, None)
         } else {
-            let (model, kept) = self.merge(&changed, keep)?;
+            let (model, kept) = match &anew {
+                Some(setup) => self.merge_anew(setup, &changed, keep)?,
+                None => self.merge(&changed, keep)?,
+            };
             (model_hash(&model), kept)
         };
         let new_sums: Vec<(u64, Vec<u8>)> = changed.iter().map(|(&segment, sums)| (segment, encode(sums))).collect();
-        let rows = [Rows { seq, decisions: draft.decisions, outcomes: draft.outcomes }];
+        let rows = [Rows { seq, decisions: draft.decisions, outcomes: draft.outcomes, originals: draft.originals }];
         let Self { journal, state, head, .. } = self;
         let (mut ready, mut new_sums) = (Some(ready), Some(new_sums));
         let sealed = RefCell::new(Vec::new());
@@ -117,7 +126,7 @@ impl Campaign {
         let entries = std::thread::scope(|scope| {
             // A large round is hashed while it is written.
             let mut digest = Some(scope.spawn(|| match draft.command {
-                Command::Choose(_) => digest_sent(draft.decisions),
+                Command::Choose(_) | Command::Logged(_) => digest_sent(draft.decisions),
                 _ => digest_outcomes(draft.outcomes),
             }));
             let mut seal_all = || {
@@ -155,6 +164,27 @@ impl Campaign {
         segments.into_iter().rev().nth(OPEN_SEGMENTS).unwrap_or(0)
     }
 
+    /// Rules and recipe of a command that expresses everything anew.
+    fn anew(&self, draft: &Draft<'_>) -> Option<Setup> {
+        let Command::Amend(rules) = &draft.command else { return None };
+        let (config, recipe) = (rules.config.clone(), rules.recipe.clone()?);
+        Some(Setup { config, recipe, ..self.setup.clone() })
+    }
+
+    /// The sums of all segments that have some, under another recipe.
+    fn re_summed(&self, setup: &Setup) -> Result<(Changes, BTreeMap<u64, Model>), Error> {
+        let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
+        for &segment in self.state.sums.keys() {
+            let rounds = self.rounds_in(segment).into_iter();
+            let rounds: Vec<_> =
+                rounds.map(|round| self.played_by(round, u64::MAX, Some(&setup.recipe))).collect::<Result<_, _>>()?;
+            let sums = self.sum(setup, &rounds)?;
+            changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
+            changed.insert(segment, sums);
+        }
+        Ok((changes, changed))
+    }
+
     /// What a command changes, and the new sums of the segments it touches.
     fn changes(&self, seq: u64, draft: &Draft<'_>) -> Result<(Changes, BTreeMap<u64, Model>), Error> {
         let kind = draft.command.kind();
@@ -168,6 +198,22 @@ impl Campaign {
                 let counts = Counts { sends, pending: sends, hold_out, ..Counts::default() };
                 let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
                 return Ok((Changes { rounds: vec![round], sums: Vec::new() }, BTreeMap::new()));
+            }
+            Command::Logged(_) => {
+                let heard: Vec<Heard> = draft.outcomes.iter().map(|&outcome| Heard { seq, kind, outcome }).collect();
+                let played = Played {
+                    round: 0,
+                    decisions: draft.decisions.to_vec(),
+                    last: Last::of(&heard),
+                    closed: false,
+                    revoked: false,
+                    default: 0.0,
+                };
+                let heard = hear(Sha::of(""), seq, kind, digest_outcomes(draft.outcomes));
+                let round = RoundChange { round: 0, counts: played.counts(), heard };
+                let sums = self.sum(&self.setup, &[played])?;
+                let change = SumsChange { segment: 0, hash: model_hash(&sums) };
+                return Ok((Changes { rounds: vec![round], sums: vec![change] }, BTreeMap::from([(0, sums)])));
             }
             Command::Learn(_) | Command::Correct(_) | Command::Undelivered(_) => {
                 for outcome in draft.outcomes {
@@ -202,7 +248,7 @@ impl Campaign {
             }
             // A segment without rewards has no sums that a revocation could change.
             if revoking.is_none() || self.state.sums.contains_key(&segment) {
-                let sums = self.sum(&rounds)?;
+                let sums = self.sum(&self.setup, &rounds)?;
                 changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
                 changed.insert(segment, sums);
             }

@@ -4,7 +4,12 @@
 //! Everything is compared by the hashes that the entries carry, which are those that every later reader checks. So what
 //! a store cannot keep (another sign of zero, a number that is none, a text cut short) is refused while it can be.
 
-use super::{Changes, Command, Entry, Journal, Sha, campaign::digest_of, decision::digest_outcomes};
+use super::{
+    Changes, Command, Entry, Journal, Sha,
+    campaign::digest_of,
+    decision::{digest_outcomes, hear},
+    original::are_there,
+};
 use crate::Error;
 
 /// Whether a journal gives these entries and all that belongs to them as they were sealed.
@@ -33,7 +38,7 @@ fn difference(journal: &dyn Journal, entry: &Entry) -> Result<Option<&'static st
         return Ok(Some("the body"));
     }
     let Ok(changes) = serde_json::from_str::<Changes>(&entry.changes) else { return Ok(Some("the changes")) };
-    let found = if let (Command::Choose(_), Some(round)) = (&command, entry.round) {
+    let found = if let (Command::Choose(_) | Command::Logged(_), Some(round)) = (&command, entry.round) {
         digest_of(journal, round, entry.seq, &mut drop)?
     } else {
         let outcomes = journal.outcomes(entry.seq)?;
@@ -41,6 +46,15 @@ fn difference(journal: &dyn Journal, entry: &Entry) -> Result<Option<&'static st
     };
     if found != (entry.rows, entry.digest) {
         return Ok(Some("the rows"));
+    }
+    if let (Command::Logged(_), Some(round)) = (&command, changes.rounds.first()) {
+        let outcomes = journal.outcomes(entry.seq)?;
+        if round.heard != hear(Sha::of(""), entry.seq, entry.kind, digest_outcomes(&outcomes)) {
+            return Ok(Some("the rewards"));
+        }
+    }
+    if !are_there(journal, entry, &command)? {
+        return Ok(Some("the original columns"));
     }
     for change in &changes.sums {
         if journal.sums(change.segment)?.map(Sha::of) != Some(change.hash) {

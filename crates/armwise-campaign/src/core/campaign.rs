@@ -84,6 +84,7 @@ impl Campaign {
         let (first_blocks, setup) = (blocks.len(), *setup);
         let mut campaign = Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint, prefix };
         if now > 1 {
+            campaign.setup.recipe = campaign.recipe_of_entry(u64::MAX)?.into_owned();
             campaign.obey(now, campaign.amended(now)?);
         }
         Ok(campaign)
@@ -122,7 +123,7 @@ impl Campaign {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Damaged`].
     pub fn config_of(&self, round: u64) -> Result<Cow<'_, Config>, Error> {
-        self.rules(self.round(round)?.rules)
+        self.rules(self.info(round)?.rules)
     }
 
     /// The rules that held after entry `until`.
@@ -145,7 +146,9 @@ impl Campaign {
         };
         let entry = self.journal.entry(seq)?.filter(|entry| Sha::of(&entry.body) == known.body);
         match entry.as_ref().map(Entry::command) {
-            Some(Ok(Command::Init(setup))) => Ok(Rules { config: setup.config, blocks: Vec::new() }),
+            Some(Ok(Command::Init(setup))) => {
+                Ok(Rules { config: setup.config, blocks: Vec::new(), recipe: Some(setup.recipe) })
+            }
             Some(Ok(Command::Amend(rules))) => Ok(*rules),
             _ => Err(self.damaged(format!("entry {seq} is not the one that the journal vouches for"))),
         }
@@ -156,7 +159,53 @@ impl Campaign {
         if !rules.blocks.is_empty() {
             self.blocks = rules.blocks;
         }
+        if let Some(recipe) = rules.recipe {
+            self.setup.recipe = recipe;
+        }
         (self.setup.config, self.rules_now) = (rules.config, seq);
+    }
+
+    /// The entry whose recipe held after entry `until`.
+    fn recipe_seq(&self, until: u64) -> u64 {
+        self.state.recipes.iter().rev().copied().find(|&seq| seq <= until).unwrap_or(1)
+    }
+
+    /// The recipe that held after entry `until`.
+    fn recipe_of_entry(&self, until: u64) -> Result<Cow<'_, Recipe>, Error> {
+        let seq = self.recipe_seq(until);
+        // While a campaign is opened, `rules_now` is the first entry, whose recipe it has.
+        if seq == self.recipe_seq(self.rules_now) {
+            return Ok(Cow::Borrowed(&self.setup.recipe));
+        }
+        match self.amended(seq)?.recipe {
+            Some(recipe) => Ok(Cow::Owned(recipe)),
+            None => Err(self.damaged(format!("entry {seq} holds no recipe"))),
+        }
+    }
+
+    /// The recipe that made the features of a round when it was chosen.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Damaged`].
+    pub fn recipe_of(&self, round: u64) -> Result<Cow<'_, Recipe>, Error> {
+        self.recipe_of_entry(self.info(round)?.seq)
+    }
+
+    /// Rules and recipe as they were after entry `until`.
+    pub(super) fn setup_after(&self, until: u64) -> Result<Cow<'_, Setup>, Error> {
+        if until >= self.rules_now {
+            return Ok(Cow::Borrowed(&self.setup));
+        }
+        let (config, recipe) = (self.config_after(until)?.into_owned(), self.recipe_of_entry(until)?.into_owned());
+        Ok(Cow::Owned(Setup { config, recipe, ..self.setup.clone() }))
+    }
+
+    /// A round, or what happened before the first one.
+    pub(super) fn info(&self, round: u64) -> Result<&RoundInfo, Error> {
+        match &self.state.logged {
+            Some(logged) if round == 0 => Ok(logged),
+            _ => self.round(round),
+        }
     }
 
     /// The features.
@@ -240,7 +289,7 @@ impl Campaign {
     /// The decisions of a round one after the other. They are checked when the last one has been taken, so nothing may
     /// be believed before this returns.
     pub(super) fn each_sent(&self, round: u64, take: &mut dyn FnMut(Sent)) -> Result<(), Error> {
-        let info = self.round(round)?;
+        let info = self.info(round)?;
         let (count, digest) = digest_of(&*self.journal, round, info.seq, take)?;
         self.check(info.seq, (info.decisions, info.digest), (count, digest))
     }
@@ -269,7 +318,7 @@ impl Campaign {
 
     /// All outcomes of a round's decisions, checked.
     pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
-        let info = self.round(round)?;
+        let info = self.info(round)?;
         let mut heard = self.journal.heard(round)?;
         // A reader does not see what is written meanwhile.
         heard.retain(|heard| heard.seq <= self.head.seq);
@@ -279,15 +328,32 @@ impl Campaign {
         Err(self.damaged(format!("the {} outcomes of round {round} do not have their hash", heard.len())))
     }
 
-    /// A round with all that was known of it after entry `until`.
+    /// A round with all that was known of it after entry `until`, and with the features that the recipe of that time
+    /// makes of its decisions.
     pub(super) fn played(&self, round: u64, until: u64) -> Result<Played, Error> {
-        let info = self.round(round)?;
+        let recipe = if self.recipe_seq(until) > self.recipe_seq(self.info(round)?.seq) {
+            Some(self.recipe_of_entry(until)?)
+        } else {
+            None
+        };
+        self.played_by(round, until, recipe.as_deref())
+    }
+
+    /// As [`played`](Self::played), with the features that a recipe makes; as they were chosen, if none is given.
+    pub(super) fn played_by(&self, round: u64, until: u64, recipe: Option<&Recipe>) -> Result<Played, Error> {
+        let info = self.info(round)?;
         let mut heard = self.heard(round)?;
         heard.retain(|heard| heard.seq <= until);
         let by = |seq: Option<u64>| seq.is_some_and(|seq| seq <= until);
+        let mut decisions = self.sent(round)?;
+        // Of a revoked round nothing is learned, so its features may stay.
+        if let Some(recipe) = recipe.filter(|_| !by(info.revoked_by)) {
+            let features = self.re_expressed(round, recipe)?;
+            decisions.iter_mut().zip(features).for_each(|(sent, features)| sent.features = features.into());
+        }
         Ok(Played {
             round,
-            decisions: self.sent(round)?,
+            decisions,
             last: Last::of(&heard),
             closed: by(info.closed_by),
             revoked: by(info.revoked_by),
@@ -300,12 +366,24 @@ impl Campaign {
         segment_of(round, self.setup.rounds_per_segment)
     }
 
-    /// The chosen rounds of a segment, ascending.
-    pub(super) fn rounds_in(&self, segment: u64) -> impl Iterator<Item = u64> {
+    /// The chosen rounds of a segment, ascending. Segment 0 is what happened before the first round.
+    pub(super) fn rounds_in(&self, segment: u64) -> Vec<u64> {
+        if segment == 0 {
+            return self.state.logged.iter().map(|logged| logged.round).collect();
+        }
         let length = self.setup.rounds_per_segment.max(1);
         let first = (segment - 1) * length + 1;
-        // Round 0 does not exist; a segment is first, first + 1, ..., first + length - 1.
-        self.rounds().range(first..first + length).map(|(&round, _)| round)
+        // A segment is first, first + 1, ..., first + length - 1.
+        self.rounds().range(first..first + length).map(|(&round, _)| round).collect()
+    }
+
+    /// The segments of all rounds that were chosen up to entry `until`, ascending.
+    pub(super) fn segments(&self, until: u64) -> Vec<u64> {
+        let all = self.state.logged.iter().chain(self.rounds().values());
+        let mut segments: Vec<u64> =
+            all.filter(|info| info.seq <= until).map(|info| self.segment_of(info.round)).collect();
+        segments.dedup();
+        segments
     }
 }
 

@@ -3,7 +3,7 @@
 //! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
 //! a default, or older journals cannot be read.
 
-use super::{Sha, Tag};
+use super::{Originals, Sha, Tag};
 use crate::{config::Config, recipe::Recipe, round::ChosenSummary};
 use armwise::Model;
 use serde::{Deserialize, Serialize};
@@ -28,12 +28,14 @@ pub enum Kind {
     Revoke,
     /// Other rules hold from the next round on.
     Amend,
+    /// What was sent and answered before the first round was learned.
+    Logged,
     /// The state so far, so that opening the campaign is fast.
     Checkpoint,
 }
 
 impl Kind {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Init, "init"),
         (Self::Choose, "choose"),
         (Self::Learn, "learn"),
@@ -42,6 +44,7 @@ impl Kind {
         (Self::Close, "close"),
         (Self::Revoke, "revoke"),
         (Self::Amend, "amend"),
+        (Self::Logged, "logged"),
         (Self::Checkpoint, "checkpoint"),
     ];
 
@@ -124,6 +127,9 @@ pub struct Chosen {
     pub hold_out_customers: u64,
     /// How many of them rested.
     pub resting: u64,
+    /// Which columns of its decisions are kept; none if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originals: Option<Originals>,
     /// Of a request with a key: what was asked, and the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ChooseRequest>>,
@@ -156,6 +162,22 @@ pub struct Responses {
     pub rejected: u64,
 }
 
+/// What was sent and answered before the first round. Its decisions are those of round 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Logged {
+    /// The table's name.
+    pub table: String,
+    /// SHA-256 of what it says, by which the same table is known again.
+    pub digest: Sha,
+    /// Which columns of its rows are kept; none if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originals: Option<Originals>,
+    /// How many rows were read.
+    pub read: u64,
+    /// How many of them were put aside.
+    pub rejected: u64,
+}
+
 /// A round that something happened to as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfRound {
@@ -171,6 +193,9 @@ pub struct Rules {
     /// Every promotion that the campaign ever had, in the order of the model's blocks; empty for those of the beginning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<String>,
+    /// A new recipe, under which everything that was learned is expressed anew; none if it stays as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Recipe>,
 }
 
 /// The hashes of a checkpoint; the bytes themselves are stored next to the journal.
@@ -203,6 +228,8 @@ pub enum Command {
     Revoke(OfRound),
     /// Change the rules.
     Amend(Box<Rules>),
+    /// Learn what happened before the first round; its decisions and rewards are rows.
+    Logged(Logged),
     /// Keep the state.
     Checkpoint(Vouched),
 }
@@ -220,6 +247,7 @@ impl Command {
             Self::Close(_) => Kind::Close,
             Self::Revoke(_) => Kind::Revoke,
             Self::Amend(_) => Kind::Amend,
+            Self::Logged(_) => Kind::Logged,
             Self::Checkpoint(_) => Kind::Checkpoint,
         }
     }
@@ -229,6 +257,7 @@ impl Command {
     pub fn round(&self) -> Option<u64> {
         match self {
             Self::Choose(chosen) => Some(chosen.round),
+            Self::Logged(_) => Some(0),
             Self::Close(OfRound { round }) | Self::Revoke(OfRound { round }) => Some(*round),
             _ => None,
         }
@@ -242,6 +271,7 @@ impl Command {
             Self::Learn(table) | Self::Correct(table) | Self::Undelivered(table) => serde_json::to_string(table),
             Self::Close(round) | Self::Revoke(round) => serde_json::to_string(round),
             Self::Amend(rules) => serde_json::to_string(rules),
+            Self::Logged(logged) => serde_json::to_string(logged),
             Self::Checkpoint(vouched) => serde_json::to_string(vouched),
         }
     }
@@ -257,6 +287,7 @@ impl Command {
             Kind::Close => Self::Close(serde_json::from_str(body)?),
             Kind::Revoke => Self::Revoke(serde_json::from_str(body)?),
             Kind::Amend => Self::Amend(serde_json::from_str(body)?),
+            Kind::Logged => Self::Logged(serde_json::from_str(body)?),
             Kind::Checkpoint => Self::Checkpoint(serde_json::from_str(body)?),
         })
     }

@@ -113,10 +113,11 @@ pub struct Counts {
     pub rewards: f64,
 }
 
-/// The segment of a round, if each segment has `length` consecutive rounds; segments count from 1.
+/// The segment of a round, if each segment has `length` consecutive rounds; segments count from 1, and round 0, which is
+/// what happened before the first one, is a segment of its own.
 #[must_use]
 pub fn segment_of(round: u64, rounds_per_segment: u64) -> u64 {
-    round.saturating_sub(1) / rounds_per_segment.max(1) + 1
+    if round == 0 { 0 } else { (round - 1) / rounds_per_segment.max(1) + 1 }
 }
 
 /// The sums of a segment: `empty` plus the rewards of its rounds, which must be ascending. `block_of` gives the block

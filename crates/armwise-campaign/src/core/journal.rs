@@ -4,7 +4,7 @@
 //! chain, so a store computes no hashes. Its one duty: an append is all or nothing, and is refused if the head has
 //! moved or if what was written does not read back.
 
-use super::{DecisionId, Entry, Head, Heard, Outcome, Sent};
+use super::{DecisionId, Entry, Head, Heard, Original, Outcome, Sent};
 use crate::Error;
 use std::{fmt, path::Path};
 
@@ -17,6 +17,8 @@ pub struct Rows<'a> {
     pub decisions: &'a [Sent],
     /// What became of decisions.
     pub outcomes: &'a [Outcome],
+    /// The columns of the decisions as the table had them.
+    pub originals: &'a [Original],
 }
 
 /// An entry with what is kept beside it.
@@ -150,6 +152,18 @@ pub trait Journal: fmt::Debug + Send {
     /// # Errors
     /// Of the store.
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error>;
+
+    /// The columns kept of a round's decisions, each with its entry.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error>;
+
+    /// Of how many decisions there are columns.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn count_originals(&self) -> Result<u64, Error>;
 
     /// How many decisions and how many outcomes there are.
     ///

@@ -81,14 +81,19 @@ fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Reject
         Feedback::Responders { worth } if response.reward.is_none() => return Ok(Some(worth + 0.0)),
         _ => response.reward.as_ref().ok_or(Rejection::MissingReward)?,
     };
+    number(text).map(Some)
+}
+
+/// A reward as a table has it, zero without a sign.
+pub(super) fn number(text: &str) -> Result<f64, Rejection> {
     match text.trim().parse::<f64>() {
-        Ok(reward) if reward.is_finite() => Ok(Some(reward + 0.0)),
-        _ => Err(Rejection::BadReward(text.clone())),
+        Ok(reward) if reward.is_finite() => Ok(reward + 0.0),
+        _ => Err(Rejection::BadReward(text.to_owned())),
     }
 }
 
 /// Whether a reward is refused.
-fn is_outside(rule: RewardRule, reward: f64) -> bool {
+pub(super) fn is_outside(rule: RewardRule, reward: f64) -> bool {
     rule.min.is_some_and(|min| reward < min) || rule.max.is_some_and(|max| reward > max) || !is_usable(reward)
 }
 

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::Error;
 use armwise::{Learner, Model, Round};
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// A model that knows nothing, with the blocks of the first rules.
 fn empty(setup: &Setup, blocks: usize) -> Result<Model, Error> {
@@ -22,6 +25,24 @@ fn empty(setup: &Setup, blocks: usize) -> Result<Model, Error> {
 /// What the campaign began with; `blocks` is the number of its first promotions.
 pub(super) fn start(setup: &Setup, blocks: usize) -> Result<Model, Error> {
     setup.start.clone().map_or_else(|| empty(setup, blocks), Ok)
+}
+
+/// A model and the sums of these segments; and, on the way, what is merged of all segments up to `keep`.
+fn merged<'a>(
+    mut model: Model,
+    segments: impl Iterator<Item = u64>,
+    sums: impl Fn(u64) -> Result<Cow<'a, Model>, Error>,
+    keep: Option<u64>,
+) -> Result<(Model, Option<Model>), Error> {
+    let mut kept = None;
+    for segment in segments {
+        if keep.is_some_and(|keep| segment > keep) && kept.is_none() {
+            kept = Some(model.clone());
+        }
+        blocks::merge(&mut model, &*sums(segment)?)?;
+    }
+    let kept = keep.map(|_| kept.unwrap_or_else(|| model.clone()));
+    Ok((model, kept))
 }
 
 impl Campaign {
@@ -46,12 +67,12 @@ impl Campaign {
         }
     }
 
-    /// The sums of a segment's rounds.
-    pub(super) fn sum(&self, rounds: &[fold::Played]) -> Result<Model, Error> {
+    /// The sums of a segment's rounds, whose features are those of the recipe in `setup`.
+    pub(super) fn sum(&self, setup: &Setup, rounds: &[fold::Played]) -> Result<Model, Error> {
         let block = |promotion: &str| self.block(promotion);
         let largest =
             rounds.iter().flat_map(fold::Played::learned).filter_map(|(sent, _)| block(&sent.promotion)).max();
-        let empty = widened(empty(&self.setup, self.first_blocks)?, largest.map_or(0, |block| block + 1))?;
+        let empty = widened(empty(setup, self.first_blocks)?, largest.map_or(0, |block| block + 1))?;
         Ok(fold::sum(empty, rounds, block)?)
     }
 
@@ -65,25 +86,28 @@ impl Campaign {
         let begin = self.prefix.as_ref().filter(|prefix| {
             first.is_none_or(|&first| first > prefix.through) && keep.is_none_or(|keep| keep >= prefix.through)
         });
-        let (mut model, through) = match begin {
-            Some(prefix) => (prefix.model.clone(), prefix.through),
+        let (model, next) = match begin {
+            Some(prefix) => (prefix.model.clone(), prefix.through + 1),
             None => (self.start()?, 0),
         };
-        let mut segments: Vec<u64> = self.state.sums.range(through + 1..).map(|(&segment, _)| segment).collect();
-        segments.extend(changed.keys().filter(|segment| !self.state.sums.contains_key(segment)));
-        segments.sort_unstable();
-        let mut kept = None;
-        for segment in segments {
-            if keep.is_some_and(|keep| segment > keep) && kept.is_none() {
-                kept = Some(model.clone());
-            }
-            match changed.get(&segment) {
-                Some(sums) => blocks::merge(&mut model, sums)?,
-                None => blocks::merge(&mut model, &self.sums_of(segment, self.state.sums[&segment])?)?,
-            }
-        }
-        let kept = keep.map(|_| kept.unwrap_or_else(|| model.clone()));
-        Ok((model, kept))
+        let mut segments: BTreeSet<u64> = self.state.sums.range(next..).map(|(&segment, _)| segment).collect();
+        segments.extend(changed.keys());
+        let sums = |segment: u64| match changed.get(&segment) {
+            Some(sums) => Ok(Cow::Borrowed(sums)),
+            None => Ok(Cow::Owned(self.sums_of(segment, self.state.sums[&segment])?)),
+        };
+        merged(model, segments.into_iter(), sums, keep)
+    }
+
+    /// As [`merge`](Self::merge), of nothing but the sums given, which are those of another recipe.
+    pub(super) fn merge_anew(
+        &self,
+        setup: &Setup,
+        changed: &BTreeMap<u64, Model>,
+        keep: Option<u64>,
+    ) -> Result<(Model, Option<Model>), Error> {
+        let sums = |segment: u64| Ok(Cow::Borrowed(&changed[&segment]));
+        merged(start(setup, self.first_blocks)?, changed.keys().copied(), sums, keep)
     }
 
     /// The model after the last entry.
@@ -104,19 +128,24 @@ impl Campaign {
 
     /// The sums of a segment after entry `until`, from decisions and outcomes alone; none if it has no outcomes.
     fn replay_segment(&self, segment: u64, until: u64) -> Result<Option<Model>, Error> {
-        self.replay_rounds(&self.played_in(segment, until)?)
+        self.replay_rounds(&*self.setup_after(until)?, &self.played_in(segment, until)?)
     }
 
     /// The rounds of a segment as they were after entry `until`.
     pub(super) fn played_in(&self, segment: u64, until: u64) -> Result<Vec<fold::Played>, Error> {
-        let chosen = self.rounds_in(segment).filter(|round| self.rounds()[round].seq <= until);
-        chosen.map(|round| self.played(round, until)).collect()
+        let mut played = Vec::new();
+        for round in self.rounds_in(segment) {
+            if self.info(round)?.seq <= until {
+                played.push(self.played(round, until)?);
+            }
+        }
+        Ok(played)
     }
 
     /// The sums of a segment's rounds; none if they have no outcomes.
-    pub(super) fn replay_rounds(&self, rounds: &[fold::Played]) -> Result<Option<Model>, Error> {
+    pub(super) fn replay_rounds(&self, setup: &Setup, rounds: &[fold::Played]) -> Result<Option<Model>, Error> {
         let touched = rounds.iter().any(|round| round.closed || !round.last.is_empty());
-        touched.then(|| self.sum(rounds)).transpose()
+        touched.then(|| self.sum(setup, rounds)).transpose()
     }
 
     /// The model after entry `until`, from decisions and outcomes alone, without stored sums.
@@ -129,10 +158,8 @@ impl Campaign {
 
     /// As [`replay`](Self::replay), only the segments up to `through`.
     pub(super) fn replay_to(&self, through: u64, until: u64) -> Result<Model, Error> {
-        let mut model = self.start()?;
-        let mut segments: Vec<u64> = self.rounds().keys().map(|&round| self.segment_of(round)).collect();
-        segments.dedup();
-        for segment in segments.into_iter().filter(|&segment| segment <= through) {
+        let mut model = start(&*self.setup_after(until)?, self.first_blocks)?;
+        for segment in self.segments(until).into_iter().filter(|&segment| segment <= through) {
             if let Some(sums) = self.replay_segment(segment, until)? {
                 blocks::merge(&mut model, &sums)?;
             }

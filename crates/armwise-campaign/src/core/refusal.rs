@@ -36,6 +36,19 @@ pub enum Refusal {
     Revoked(u64),
     /// An amendment may not change this.
     Frozen(Frozen),
+    /// A new recipe needs a column that was not kept.
+    NotKept {
+        /// The first round of which it was not; 0 is the logged table.
+        round: u64,
+        /// The column.
+        column: String,
+    },
+    /// The campaign began with a saved learner, whose customers are not in the journal.
+    BegunWithLearner,
+    /// Past sends are learned before the first round.
+    LoggedLate,
+    /// Another table of past sends was learned already.
+    LoggedBefore,
 }
 
 /// What an amendment may not change, because decisions, sums and draws of earlier rounds depend on it.
@@ -89,9 +102,42 @@ impl fmt::Display for Refusal {
             Self::RoundExists { round, last } => write!(f, "round {round} was chosen already (the last is {last})"),
             Self::RoundBefore { round, last } => write!(f, "round {round} is before the last one (the last is {last})"),
             Self::Revoked(round) => write!(f, "round {round} was revoked, so it cannot be closed"),
+            Self::Frozen(frozen @ (Frozen::Features | Frozen::Gamma)) => write!(
+                f,
+                "{} cannot be amended, since what was learned depends on it; fit the campaign anew instead, which expresses \
+                 what was learned under other features",
+                frozen.field()
+            ),
+            Self::Frozen(Frozen::Seed) => {
+                write!(
+                    f,
+                    "seed stays as the campaign began, since the hold-out is drawn by it; a round may have a seed of its own"
+                )
+            }
             Self::Frozen(frozen) => {
                 write!(f, "{} stays as the campaign began; begin another campaign for another one", frozen.field())
             }
+            Self::NotKept { round: 0, column } => {
+                write!(f, "the column {column:?} of the logged table was not kept, so nothing can be made of it now")
+            }
+            Self::NotKept { round, column } => write!(
+                f,
+                "the column {column:?} was not kept of the customers chosen in round {round}, so nothing can be made of it now; \
+                 columns are kept by the rules' key keep"
+            ),
+            Self::BegunWithLearner => write!(
+                f,
+                "the campaign began with a saved learner, and what that one had learned cannot be expressed anew, since its \
+                 customers are not in this campaign"
+            ),
+            Self::LoggedLate => {
+                write!(f, "past sends are learned before the first round is chosen; begin another campaign with them")
+            }
+            Self::LoggedBefore => write!(
+                f,
+                "another table of past sends was learned already, and there can be one; begin another campaign with all of \
+                 them in one table"
+            ),
         }
     }
 }

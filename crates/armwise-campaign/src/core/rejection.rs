@@ -31,6 +31,8 @@ pub enum Rejection {
     MissingReward,
     /// The reward is not a finite number.
     BadReward(String),
+    /// The probability of a logged row is not above 0 and at most 1.
+    BadProbability(String),
     /// The reward is outside what the rules of its round allow.
     RewardOutside(f64),
     /// No such decision.
@@ -102,6 +104,7 @@ impl Rejection {
             | Self::Nobody
             | Self::MissingReward
             | Self::BadReward(_)
+            | Self::BadProbability(_)
             | Self::RewardOutside(_) => "invalid",
             Self::UnknownDecision(_) | Self::UnknownCustomer(_) | Self::UnknownPromotion(_) => "unknown",
             Self::OtherCampaign { .. } => "other-campaign",
@@ -133,6 +136,9 @@ impl Rejection {
             Self::Nobody => "neither decision nor customer is given".to_owned(),
             Self::MissingReward => "the reward is missing".to_owned(),
             Self::BadReward(text) => format!("the reward {:?} is not a finite number", short(text)),
+            Self::BadProbability(text) => {
+                format!("the probability {:?} is not a number above 0 and at most 1", short(text))
+            }
             Self::RewardOutside(reward) => format!("the reward {reward} is outside what the campaign allows"),
             Self::UnknownDecision(text) => format!("there is no decision {text}"),
             Self::UnknownCustomer(customer) => format!("customer {customer:?} was never chosen"),

@@ -64,6 +64,10 @@ pub(super) struct RulesAt {
 pub(super) struct State {
     /// Of `init` and of every amendment, ascending; the last holds now.
     pub(super) rules: Vec<RulesAt>,
+    /// The entries whose recipe holds from then on, ascending: `init`, and every amendment that has one.
+    pub(super) recipes: Vec<u64>,
+    /// What happened before the first round, as a round with the number 0.
+    pub(super) logged: Option<RoundInfo>,
     pub(super) rounds: BTreeMap<u64, RoundInfo>,
     /// The hashes of the sums of the segments that have outcomes.
     pub(super) sums: BTreeMap<u64, Sha>,
@@ -74,7 +78,14 @@ pub(super) struct State {
 impl State {
     /// Before the first entry.
     pub(super) fn new() -> Self {
-        Self { rules: Vec::new(), rounds: BTreeMap::new(), sums: BTreeMap::new(), model: Sha::of("") }
+        Self {
+            rules: Vec::new(),
+            recipes: Vec::new(),
+            logged: None,
+            rounds: BTreeMap::new(),
+            sums: BTreeMap::new(),
+            model: Sha::of(""),
+        }
     }
 
     /// Applies the next entry and returns the first segment whose sums are new. The error says why the entry cannot
@@ -88,23 +99,24 @@ impl State {
             return Err(bad(&"its round is not the one of its body"));
         }
         match &command {
-            Command::Init(_) | Command::Amend(_) => self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) }),
+            Command::Init(_) => {
+                self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) });
+                self.recipes.push(seq);
+            }
+            Command::Amend(rules) => {
+                self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) });
+                self.recipes.extend(rules.recipe.as_ref().map(|_| seq));
+            }
             Command::Choose(chosen) => {
-                let info = RoundInfo {
-                    round: chosen.round,
-                    seq,
-                    at: entry.at.clone(),
-                    seed: chosen.seed,
-                    rules: self.rules.last().map_or(0, |rules| rules.seq),
-                    decisions: entry.rows,
-                    digest: entry.digest,
-                    closed_by: None,
-                    revoked_by: None,
-                    counts: Counts::default(),
-                    heard: Sha::of(""),
-                };
+                let info = self.begun(entry, chosen.round, chosen.seed);
                 if self.rounds.insert(chosen.round, info).is_some() {
                     return Err(bad(&"the round was chosen before"));
+                }
+            }
+            Command::Logged(_) => {
+                let info = self.begun(entry, 0, 0);
+                if self.logged.replace(info).is_some() || !self.rounds.is_empty() {
+                    return Err(bad(&"it comes once, before the first round"));
                 }
             }
             Command::Close(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.closed_by = Some(seq),
@@ -120,8 +132,28 @@ impl State {
         Ok(changes.sums.iter().map(|change| change.segment).min())
     }
 
+    /// A round of which nothing is known yet but the entry that chose it.
+    fn begun(&self, entry: &Entry, round: u64, seed: u64) -> RoundInfo {
+        RoundInfo {
+            round,
+            seq: entry.seq,
+            at: entry.at.clone(),
+            seed,
+            rules: self.rules.last().map_or(0, |rules| rules.seq),
+            decisions: entry.rows,
+            digest: entry.digest,
+            closed_by: None,
+            revoked_by: None,
+            counts: Counts::default(),
+            heard: Sha::of(""),
+        }
+    }
+
     fn known(&mut self, round: Option<u64>) -> Option<&mut RoundInfo> {
-        self.rounds.get_mut(&round?)
+        match round? {
+            0 => self.logged.as_mut(),
+            round => self.rounds.get_mut(&round),
+        }
     }
 
     /// As bytes.
@@ -133,8 +165,8 @@ impl State {
             out.whole(rules.seq);
             out.hash(rules.body);
         }
-        out.whole(self.rounds.len() as u64);
-        for info in self.rounds.values() {
+        out.whole((self.rounds.len() + usize::from(self.logged.is_some())) as u64);
+        for info in self.logged.iter().chain(self.rounds.values()) {
             [info.round, info.seq, info.seed, info.rules, info.decisions]
                 .into_iter()
                 .for_each(|value| out.whole(value));
@@ -153,6 +185,8 @@ impl State {
             out.whole(segment);
             out.hash(hash);
         }
+        // Only where there are such, so that the bytes of older checkpoints stay what they were.
+        self.recipes.iter().skip(1).for_each(|&seq| out.whole(seq));
         out.0
     }
 
@@ -173,13 +207,21 @@ impl State {
             let heard = bytes.hash()?;
             let info =
                 RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };
-            state.rounds.insert(round, info);
+            if round == 0 {
+                state.logged = Some(info);
+            } else {
+                state.rounds.insert(round, info);
+            }
         }
         for _ in 0..bytes.whole()? {
             let segment = bytes.whole()?;
             state.sums.insert(segment, bytes.hash()?);
         }
-        bytes.is_done().then_some(state)
+        state.recipes.extend(state.rules.first().map(|first| first.seq));
+        while !bytes.is_done() {
+            state.recipes.push(bytes.whole()?);
+        }
+        Some(state)
     }
 }
 

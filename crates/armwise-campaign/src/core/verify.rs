@@ -7,6 +7,8 @@
 
 use super::{
     Campaign, Command, Entry, Kind, Sha, Vouched, blocks,
+    fold::Played,
+    original::of_command,
     state::State,
     sums::{encode, model_hash},
 };
@@ -141,8 +143,12 @@ impl Campaign {
         for entry in entries {
             let (checked, recovery) = match (entry.kind, entry.round) {
                 (Kind::Choose, Some(round)) => (
-                    self.sent(round).map(|_| ()),
+                    self.sent(round).and_then(|_| self.originals(round)).map(|_| ()),
                     "the other rounds are good; sends.csv of this round and a backup are what is left of this one",
+                ),
+                (Kind::Logged, _) => (
+                    self.verify_logged(entry),
+                    "the rounds are good; the logged table and a backup are what is left of this entry",
                 ),
                 (Kind::Learn | Kind::Correct | Kind::Undelivered, _) => (
                     self.outcomes_of(entry).map(|_| ()),
@@ -156,7 +162,18 @@ impl Campaign {
             }
         }
         let rows = |of: fn(Kind) -> bool| entries.iter().filter(|entry| of(entry.kind)).map(|entry| entry.rows).sum();
-        let expected: (u64, u64) = (rows(|kind| kind == Kind::Choose), rows(|kind| kind != Kind::Choose));
+        let expected: (u64, u64) =
+            (rows(|kind| matches!(kind, Kind::Choose | Kind::Logged)), rows(|kind| kind != Kind::Choose));
+        let kept = |entry: &&Entry| entry.command().is_ok_and(|command| of_command(&command).is_some());
+        let originals: u64 = entries.iter().filter(kept).map(|entry| entry.rows).sum();
+        match self.journal.count_originals() {
+            Ok(found) if found != originals => findings.add(
+                format!("the original columns of {found} decisions are there, the journal has {originals}"),
+                "the journal's own rows are unaffected if nothing else is reported",
+            ),
+            Ok(_) => {}
+            Err(error) => findings.add(error.to_string(), BACKUP),
+        }
         match self.journal.count() {
             Ok(found) => {
                 for (what, found, expected) in [("decisions", found.0, expected.0), ("outcomes", found.1, expected.1)] {
@@ -171,6 +188,15 @@ impl Campaign {
             Err(error) => findings.add(error.to_string(), BACKUP),
         }
         good
+    }
+
+    /// Whether what was learned before the first round is what it was.
+    fn verify_logged(&self, entry: &Entry) -> Result<(), Error> {
+        self.sent(0)?;
+        self.heard(0)?;
+        self.originals(0)?;
+        // Their numbers, which nothing else looks at.
+        self.journal.outcomes(entry.seq).map(|_| ())
     }
 
     /// The hash of the model computed again; checks that rounds, sums, checkpoints and the last entry agree with it.
@@ -204,14 +230,13 @@ impl Campaign {
     fn replay_checked(&self, findings: &mut Findings, merged: &mut BTreeMap<u64, Sha>) -> Result<Model, Error> {
         let mut model = self.start()?;
         merged.insert(0, model_hash(&model));
-        let mut segments: Vec<u64> = self.rounds().keys().map(|&round| self.segment_of(round)).collect();
-        segments.dedup();
-        for segment in segments {
+        for segment in self.segments(u64::MAX) {
             let rounds = self.played_in(segment, u64::MAX)?;
-            for played in rounds.iter().filter(|played| played.counts() != self.rounds()[&played.round].counts) {
+            let differs = |played: &&Played| self.info(played.round).is_ok_and(|info| info.counts != played.counts());
+            for played in rounds.iter().filter(differs) {
                 findings.add(format!("the counts of round {} are not those of its rows", played.round), BACKUP);
             }
-            let sums = self.replay_rounds(&rounds)?;
+            let sums = self.replay_rounds(&self.setup, &rounds)?;
             if sums.as_ref().map(|sums| Sha::of(encode(sums))).as_ref() != self.state.sums.get(&segment) {
                 findings.add(format!("the sums of segment {segment} are not those that the journal names"), BACKUP);
             }

@@ -8,6 +8,7 @@ use crate::{
     Error,
     config::Config,
     input::Source,
+    recipe::Recipe,
     round::{is_in_hold_out, resting},
 };
 use armwise::{Arms, Constraint, Learner, Names, Round};
@@ -94,13 +95,14 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let mut why = Why { customer: customer_name, round, revoked, resting, hold_out, promotions: Vec::new() };
     let (features, eligible) = match (chosen, table) {
         (Some(sent), _) => (sent.features.to_vec(), vec![true; config.promotion.len()]),
-        (None, Some(table)) => found_in(campaign, &config, table, customer)?,
+        (None, Some(table)) => found_in(&*campaign.recipe_of(round)?, &config, table, customer)?,
         (None, None) if resting || hold_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
     let model = campaign.of_rules(&campaign.replay(info.seq)?, &config)?;
     let learner = Learner::with_model(config.algorithm, model)?.with_ties(config.ties);
-    let (labels, own_values) = (campaign.recipe().labels(), campaign.recipe().own_values(&features));
+    let recipe = campaign.recipe_of(round)?;
+    let (labels, own_values) = (recipe.labels(), recipe.own_values(&features));
     let names = Names::new([customer])?;
     for (block, promotion) in config.promotion.iter().enumerate() {
         let arm = explain(&learner, Round::new(info.seed, round), &features, &names, block)?;
@@ -161,12 +163,12 @@ fn explain(
 
 /// A customer's features, and for which promotions it is eligible.
 fn found_in(
-    campaign: &Campaign,
+    recipe: &Recipe,
     config: &Config,
     table: &dyn Source,
     customer: &str,
 ) -> Result<(Vec<f64>, Vec<bool>), Error> {
-    let mut columns: Vec<String> = campaign.recipe().names().map(str::to_owned).collect();
+    let mut columns: Vec<String> = recipe.names().map(str::to_owned).collect();
     columns.push(config.customer.clone());
     columns.extend(config.promotion.iter().filter_map(|promotion| promotion.eligible.clone()));
     for rows in table.batches(Some(&columns))? {
@@ -179,8 +181,8 @@ fn found_in(
             Ok(())
         })?;
         if let Some(row) = place {
-            let dim = campaign.recipe().dim();
-            let features = &campaign.recipe().apply(&rows)?.0[row * dim..(row + 1) * dim];
+            let dim = recipe.dim();
+            let features = &recipe.apply(&rows)?.0[row * dim..(row + 1) * dim];
             let features = features.iter().map(|&x| f64::from(x)).collect();
             let flag = |column: &Option<String>| match column {
                 Some(column) => Ok(rows.flags(column)?[row]),

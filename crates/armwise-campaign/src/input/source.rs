@@ -4,7 +4,7 @@
 //! compare customers or if guessed floors prove too high.
 
 use super::table::{BATCH, Batches, ColumnType, columns_of, places};
-use crate::{Error, core::Sha};
+use crate::{Error, core::Sha, round::Elsewhere};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::SchemaRef;
@@ -42,6 +42,11 @@ pub trait Source: Sync {
     /// # Errors
     /// As [`batches`](Self::batches).
     fn digest(&self) -> Result<Sha, Error>;
+
+    /// The rows where they are, if they lie on other machines; a round is then chosen from what these find.
+    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+        None
+    }
 }
 
 /// Arrow batches in memory as a source of rows.

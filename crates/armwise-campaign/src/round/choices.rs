@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use std::sync::mpsc::sync_channel;
 
 /// How many rows one task prepares.
-const PIECE: usize = 1 << 13;
+pub(super) const PIECE: usize = 1 << 13;
 
 /// The choices that are made from one table.
 pub(super) struct Choices<'a> {
@@ -96,7 +96,7 @@ impl Choices<'_> {
                     customers.extend(piece);
                     odd.add(&piece.odd);
                 }
-                progress(customers.len() as u64);
+                progress(customers.len());
                 if let Err(error) = self.add(&pieces) {
                     // The error for a customer who appears twice names both rows.
                     customers.check(table, column)?;
@@ -109,13 +109,13 @@ impl Choices<'_> {
     }
 
     /// The screens that tell for whom to make features; none if a choice needs all rows.
-    fn screens(&self) -> Vec<Screen<'_>> {
+    pub(super) fn screens(&self) -> Vec<Screen<'_>> {
         let choices = [Some(&self.main), self.by_mean.as_ref()];
         let open = choices.into_iter().flatten().filter(|choosing| !choosing.is_done());
         open.map(Choosing::screen).collect::<Option<Vec<_>>>().unwrap_or_default()
     }
 
-    fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
+    pub(super) fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
         let Self { main, by_mean, hold_out } = self;
         for piece in pieces {
             let given = piece.main.as_ref().map_or(0, Part::len);

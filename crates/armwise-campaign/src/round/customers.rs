@@ -18,19 +18,21 @@ const PLACES: usize = 256;
 pub(super) struct Customers {
     places: Vec<Vec<u64>>,
     count: usize,
+    /// How many there are, where not all of them were seen here.
+    pub(super) all: Option<u64>,
     pub(super) resting: u64,
     pub(super) hold_out: u64,
 }
 
 impl Default for Customers {
     fn default() -> Self {
-        Self { places: vec![Vec::new(); PLACES], count: 0, resting: 0, hold_out: 0 }
+        Self { places: vec![Vec::new(); PLACES], count: 0, all: None, resting: 0, hold_out: 0 }
     }
 }
 
 impl Customers {
-    pub(super) fn len(&self) -> usize {
-        self.count
+    pub(super) fn len(&self) -> u64 {
+        self.all.unwrap_or(self.count as u64)
     }
 
     pub(super) fn extend(&mut self, part: &Prepared) {

@@ -6,24 +6,27 @@
 mod choices;
 mod constraint;
 mod customers;
+mod elsewhere;
 mod part;
 mod prepare;
 mod sample;
 mod summary;
 
+pub use elsewhere::{Counts, Elsewhere, Found, Plan};
 pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
 
 use crate::{
     Campaign, Error,
-    config::Config,
+    config::{Config, Keep},
     core::{
         ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
-        Refusal, Sent, Sha, failpoint, sends,
+        Original, Originals, Refusal, Sent, Sha, collect, failpoint, sends,
     },
     input::Source,
-    table::SheetFile,
+    recipe::Recipe,
+    table::{ColumnType, SheetFile},
 };
-use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, Limit, OnInfeasible, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, Limit, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
@@ -51,6 +54,10 @@ pub struct Choice {
     round: Round,
     /// The head of the campaign's journal when it was chosen.
     against: Head,
+    /// The columns of the decisions as the table has them.
+    originals: Vec<Original>,
+    /// Which columns these are; none if nothing is kept.
+    kept: Option<Vec<String>>,
     /// The key with the digest of what was asked.
     request: Option<(Key, Sha)>,
     /// The entry of an earlier request with the same key.
@@ -87,17 +94,44 @@ pub fn choose(
     let known = model.blocks().iter().any(|block| block.count() > 0);
     let learner = campaign.learner(&all)?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
-    let rules = constraint::constraint(config, None, config.limits.on_infeasible);
-    let share = config.limits.hold_out;
-    let scaled = constraint::constraint(config, Some(share / (1.0 - share)), OnInfeasible::Fill);
+    let (rules, scaled) = elsewhere::constraints(config);
     let mut choices = Choices {
         main: learner.choosing(round, &rules)?,
         by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
-        hold_out: if share > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
+        hold_out: if config.limits.hold_out > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
     };
-    let parts = Parts::new(campaign.setup(), resting(campaign, config, round.t)?);
+    let resting = resting(campaign, config, round.t)?;
+    let kept = kept_columns(config, campaign.recipe(), table)?;
+    let far = match table.elsewhere() {
+        None => None,
+        Some(far) => {
+            let by_mean = if known { Some(greedy.freeze(round)?) } else { None };
+            Some((
+                far,
+                Plan::new(
+                    campaign,
+                    learner.freeze(round)?,
+                    by_mean,
+                    &resting,
+                    &choices,
+                    kept.as_deref().unwrap_or_default(),
+                ),
+            ))
+        }
+    };
+    let parts = Parts::new(campaign.setup(), resting);
     choices.guess(table, &parts)?;
-    let (mut customers, odd) = choices.read(table, &parts, &config.customer, progress)?;
+    // Of rows on other machines, those that came as candidates.
+    let mut candidates = Vec::new();
+    let mut read = |choices: &mut Choices<'_>| match &far {
+        None => choices.read(table, &parts, &config.customer, progress),
+        Some((far, plan)) => {
+            let (customers, odd, own) = choices.read_elsewhere(*far, table.name(), plan, &parts)?;
+            candidates.extend(own);
+            Ok((customers, odd))
+        }
+    };
+    let (mut customers, odd) = read(&mut choices)?;
     if customers.len() == 0 {
         return Err(Error::table(table.name(), "the table has no rows"));
     }
@@ -108,7 +142,7 @@ pub fn choose(
     let (proven, unique) = rayon::join(|| choices.prove(), || customers.check(table, &config.customer));
     unique?;
     if !proven.map_err(|error| told(config, error))? {
-        choices.read(table, &parts, &config.customer, progress)?;
+        read(&mut choices)?;
         choices.prove().map_err(|error| told(config, error))?;
     }
     let Choices { main, by_mean, hold_out } = choices;
@@ -121,7 +155,26 @@ pub fn choose(
     numbered(chosen.0.len() + hold_out.as_ref().map_or(0, |hold_out| hold_out.0.len()))?;
     let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
     let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
-    Ok(Choice { sent, summary, round, against: campaign.head(), request, earlier: None })
+    let sources: Vec<&dyn Source> =
+        if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
+    let originals = match &kept {
+        Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
+        None => Vec::new(),
+    };
+    Ok(Choice { sent, summary, round, against: campaign.head(), originals, kept, request, earlier: None })
+}
+
+/// The columns of a table that are kept of every decision, by the rules; none if nothing is.
+pub(crate) fn kept_columns(config: &Config, recipe: &Recipe, table: &dyn Source) -> Result<Option<Vec<String>>, Error> {
+    Ok(match config.keep {
+        Keep::None => None,
+        Keep::Used => Some(recipe.names().map(str::to_owned).collect()),
+        Keep::All => {
+            let columns = table.columns()?.into_iter();
+            let kept = columns.filter(|(name, kind)| *kind != ColumnType::Other && *name != config.customer);
+            Some(kept.map(|(name, _)| name).collect())
+        }
+    })
 }
 
 /// A digest of what is asked for: the options and the table.
@@ -143,6 +196,8 @@ fn chosen_before(campaign: &Campaign, request: Option<&(Key, Sha)>) -> Result<Op
         summary: answered.summary,
         round: Round::new(chosen.seed, chosen.round),
         against: campaign.head(),
+        originals: Vec::new(),
+        kept: None,
         request: request.cloned(),
         earlier: Some(entry.seq),
     }))
@@ -188,10 +243,12 @@ impl Choice {
             customers: self.summary.customers,
             hold_out_customers: self.summary.hold_out_customers,
             resting: self.summary.resting,
+            originals: self.kept.clone().map(|columns| Originals::new(columns, &self.originals)),
             request: self.request.as_ref().map(answered).map(Box::new),
         });
         let key = self.request.as_ref().map(|(key, _)| key);
-        let (draft, tag) = (Draft { key, decisions: &self.sent, ..Draft::new(command) }, campaign.tag());
+        let (draft, tag) =
+            (Draft { key, decisions: &self.sent, originals: &self.originals, ..Draft::new(command) }, campaign.tag());
         std::thread::scope(|scope| {
             let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(&sends(tag, &self.sent))));
             campaign.append(&self.against, &draft, || {

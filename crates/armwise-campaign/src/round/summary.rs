@@ -126,7 +126,7 @@ pub(super) fn summarise(
     ChosenSummary {
         round: chosen.round.t,
         seed: chosen.round.seed,
-        customers: customers.len() as u64,
+        customers: customers.len(),
         resting: customers.resting,
         hold_out_customers: customers.hold_out,
         sends,

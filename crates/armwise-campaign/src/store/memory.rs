@@ -5,7 +5,8 @@
 use crate::{
     Error,
     core::{
-        Check, DecisionId, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Record, Rows, Seal, Sent,
+        Check, DecisionId, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Original, Outcome, Record, Rows,
+        Seal, Sent,
     },
 };
 use std::{
@@ -25,6 +26,8 @@ struct Held {
     decisions: BTreeMap<DecisionId, (u64, Sent)>,
     /// By entry.
     outcomes: BTreeMap<u64, Vec<Outcome>>,
+    /// With the entry that each belongs to.
+    originals: BTreeMap<DecisionId, (u64, Original)>,
     sums: BTreeMap<u64, Vec<u8>>,
     kept: Option<Kept>,
 }
@@ -70,7 +73,8 @@ impl Journal for Memory {
         if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::KeyUsed { path, key: twice[0].clone() });
         }
-        for Rows { seq, decisions, outcomes } in rows {
+        for Rows { seq, decisions, outcomes, originals } in rows {
+            held.originals.extend(originals.iter().map(|original| (original.decision, (*seq, original.clone()))));
             held.decisions.extend(decisions.iter().map(|sent| (sent.id, (*seq, sent.clone()))));
             held.outcomes.insert(*seq, outcomes.to_vec());
         }
@@ -136,6 +140,15 @@ impl Journal for Memory {
             heard.extend(own.map(|&outcome| Heard { seq: entry.seq, kind: entry.kind, outcome }));
         }
         Ok(heard)
+    }
+
+    fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
+        let (first, end) = (DecisionId { round, number: 0 }, DecisionId { round: round + 1, number: 0 });
+        Ok(self.held().originals.range(first..end).map(|(_, own)| own.clone()).collect())
+    }
+
+    fn count_originals(&self) -> Result<u64, Error> {
+        Ok(self.held().originals.len() as u64)
     }
 
     fn count(&self) -> Result<(u64, u64), Error> {

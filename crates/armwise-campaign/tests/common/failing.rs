@@ -2,7 +2,7 @@
 
 use armwise_campaign::{
     Error,
-    core::{Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal},
+    core::{Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Original, Outcome, Rows, Seal},
 };
 use std::path::Path;
 
@@ -85,6 +85,12 @@ impl<J: Journal> Journal for Failing<J> {
     }
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         self.journal.heard(round)
+    }
+    fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
+        self.journal.originals(round)
+    }
+    fn count_originals(&self) -> Result<u64, Error> {
+        self.journal.count_originals()
     }
     fn count(&self) -> Result<(u64, u64), Error> {
         self.journal.count()

@@ -5,7 +5,10 @@
 
 use std::{fmt::Write, io, path::Path};
 
-use armwise_campaign::{Error, core::Refusal};
+use armwise_campaign::{
+    Error,
+    core::{Frozen, Refusal},
+};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -101,6 +104,8 @@ fn hint(error: &Error) -> Option<&'static str> {
         Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
         Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
+        Error::Refused(Refusal::Frozen(Frozen::Features | Frozen::Gamma)) => "`armwise refit` does",
+        Error::Refused(Refusal::Frozen(Frozen::Seed)) => "`armwise choose` takes --seed",
         Error::NotWrittenOut { .. } => "`armwise export` writes the sends of a round",
         Error::Damaged { .. } => "`armwise verify` says what can be recovered",
         _ => return None,

@@ -110,14 +110,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn left_out(columns: &LeftOut) {
+pub(super) fn left_out(columns: &LeftOut) {
     for (column, reason) in columns {
         say(&format!("  column {column:?} is left out: {reason}\n"));
     }
 }
 
 /// What is said of a value that hides the others.
-fn warning(extreme: &Extreme) -> String {
+pub(super) fn warning(extreme: &Extreme) -> String {
     let Extreme { column, row, value, spread, clipped_to, count } = extreme;
     let first = format!(
         "  warning: column {column:?}, row {row}: {value} is far from the other values, which spread by {spread:.3}"

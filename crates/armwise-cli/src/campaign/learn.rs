@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use armwise_campaign::{
     Campaign as File,
-    core::{Feedback, close as close_round, learn, revoke as revoke_round},
+    core::{Feedback, close as close_round, learn, learn_logged, revoke as revoke_round},
 };
 use clap::Args;
 
@@ -28,6 +28,10 @@ pub(crate) struct Arguments {
     /// The table lists who answered and has no reward: each answer is worth this much.
     #[arg(long, value_name = "REWARD", num_args = 0..=1, default_missing_value = "1")]
     only_responders: Option<f64>,
+    /// The table is a log of past sends, learned before the first round: the customers' columns, promotion, reward and, if
+    /// known, the probability with which each was sent.
+    #[arg(long, conflicts_with_all = ["round", "only_responders"])]
+    logged: bool,
     /// Where rows go that are put aside, a file that does not exist yet; unless given, the first free name of
     /// rejects.csv, rejects-2.csv, ... beside the table.
     #[arg(long, value_name = "FILE")]
@@ -66,6 +70,9 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         (Kind::Undelivered, None) => (Feedback::Undelivered, "undelivered"),
         (_, Some(_)) => return Err(Failure::usage("--only-responders has a meaning for learn only")),
     };
+    if arguments.logged && name != "learn" {
+        return Err(Failure::usage("--logged has a meaning for learn only"));
+    }
     let key = arguments.key.key()?;
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, name)?;
@@ -75,7 +82,11 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         &arguments.campaign.campaign,
         arguments.spreadsheets.for_spreadsheets,
     )?;
-    let (learned, rejects) = learn(&mut campaign, &table, feedback, arguments.round, key.as_ref())?;
+    let (learned, rejects) = if arguments.logged {
+        learn_logged(&mut campaign, &table, key.as_ref())?
+    } else {
+        learn(&mut campaign, &table, feedback, arguments.round, key.as_ref())?
+    };
     let written = if rejects.is_empty() { None } else { out.write(&rejects)? };
     if let Some(path) = &written {
         say(&format!("{} rows are put aside in {}\n", rejects.len(), path.display()));

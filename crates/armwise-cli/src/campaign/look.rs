@@ -52,6 +52,8 @@ enum What {
     Sends,
     /// All decisions with what became of them.
     Results,
+    /// What `learn --logged` learned.
+    Logged,
     /// The learner as JSON, for the library and for Python's `load`.
     Learner,
     /// The journal.
@@ -153,6 +155,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<u8, Failure> {
         (What::Sends, None) => return Err(Failure::usage("export sends needs --round")),
         (What::Sends, Some(round)) => sends(campaign.tag(), &campaign.sent(round)?),
         (What::Log, _) => log(&campaign)?,
+        (What::Logged, _) => core::logged(&campaign)?,
         (What::Results | What::Learner, round) => results(&campaign, round)?,
     };
     out.write(&sheet)?;

@@ -12,6 +12,7 @@ mod init;
 mod learn;
 mod look;
 mod migrate;
+mod refit;
 mod rejects;
 mod streams;
 mod text;
@@ -43,7 +44,7 @@ pub(crate) enum Command {
     Choose(choose::Arguments),
     /// Learn rewards: late, in parts, in any order, repeated; each is counted once.
     #[command(
-        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward."
+        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward; with --logged the customer's columns, promotion, reward and, if known, probability."
     )]
     Learn(learn::Arguments),
     /// Change rewards that were learned before.
@@ -61,6 +62,9 @@ pub(crate) enum Command {
     /// Change the rules from the next round on; what was learned stays.
     #[command(after_help = "Example: armwise amend spring.armwise --config new.toml")]
     Amend(amend::Arguments),
+    /// Fit other features, and express what was learned under them.
+    #[command(after_help = "Example: armwise refit spring.armwise customers.parquet --config new.toml")]
+    Refit(refit::Arguments),
     /// The keys of campaign.toml: what each says, its default, its range and an example.
     #[command(after_help = "Example: armwise config --explain limits.rest")]
     Config(config::Arguments),
@@ -157,6 +161,7 @@ pub(crate) fn run(command: &Command) -> u8 {
         Command::Close(arguments) => learn::close(arguments),
         Command::Revoke(arguments) => learn::revoke(arguments),
         Command::Amend(arguments) => amend::run(arguments),
+        Command::Refit(arguments) => refit::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Status(arguments) => look::status(arguments),
         Command::Why(arguments) => look::why(arguments),

@@ -6,7 +6,7 @@
 use crate::random::customers;
 
 /// Good commands, from which the others are made. T is a table of answers, R are rules, N is a name for a new file.
-const GOOD: [&str; 30] = [
+const GOOD: [&str; 35] = [
     "choose c.armwise customers.csv --out N.csv",
     "choose c.armwise customers.csv --json",
     "choose c.armwise customers.csv --dry-run --out N.csv",
@@ -23,6 +23,11 @@ const GOOD: [&str; 30] = [
     "close c.armwise --round 2 --json",
     "revoke c.armwise --round 2",
     "amend c.armwise --config R",
+    "refit c.armwise customers.csv --config R",
+    "refit c.armwise T --config R --key friday",
+    "learn c.armwise T --logged",
+    "export c.armwise logged --out N.csv",
+    "init N.armwise --from customers.csv --promotion mail=3 --draft",
     "status c.armwise --json",
     "why c.armwise C003 --round 1 --table customers.csv",
     "report c.armwise --html N.html",

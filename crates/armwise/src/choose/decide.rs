@@ -34,8 +34,11 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
     let task = |picks: &[Pick]| -> Result<Vec<ChosenArm>, Error> {
         let mut rows = Vec::with_capacity(picks.len() * arms.dim());
         picks.iter().for_each(|pick| arms.row_onto(pick.row, &mut rows));
-        let picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
-        picked.into_iter().try_for_each(|(pick, features)| check_features(pick.row, features))?;
+        // All rows at once; row by row only to name the bad one.
+        if check_features(0, &rows).is_err() {
+            let mut picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
+            picked.try_for_each(|(pick, features)| check_features(pick.row, features))?;
+        }
         let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
         let explained = scorer.explain(&rows, &ids, picks);
         let chosen = |((pick, id), (explained, features)): ((&Pick, u64), (Explanation, Row))| {

@@ -209,7 +209,7 @@ impl<P: Policy> Learner<P> {
         Scorer::new(&self.policy, self.posteriors(round)?, round)
     }
 
-    fn posteriors(&self, round: Round) -> Result<Arc<Vec<Posterior>>, Error> {
+    pub(super) fn posteriors(&self, round: Round) -> Result<Arc<Vec<Posterior>>, Error> {
         let idle = self.model.idle(round.t);
         let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((at, posteriors)) = cached

@@ -5,6 +5,7 @@
 
 mod decide;
 mod decision;
+mod frozen;
 mod learn;
 mod learner;
 mod ledger;
@@ -12,5 +13,6 @@ mod parts;
 mod saved;
 
 pub use decision::{ChosenArm, Decision, Reward};
+pub use frozen::Frozen;
 pub use learner::Learner;
 pub use parts::{Choosing, Proof};

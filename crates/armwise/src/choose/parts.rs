@@ -113,11 +113,9 @@ impl<'a> Choosing<'a> {
             let scores = self.scorer.score(sample)?;
             let blocks = self.scorer.blocks.len();
             let scores = Scores::new(&scores, blocks, *sample, self.ties, self.scorer.round)?;
-            let guess = self.oracle.guess_floors(&scores, share)?;
-            if let Some(found) = guess.as_ref().map(Vec::len).filter(|&found| found != blocks) {
-                return Err(Error::Dimension { what: "floors", expected: blocks, found });
+            if let Some(guess) = self.oracle.guess_floors(&scores, share)? {
+                self.set_floors(guess)?;
             }
-            self.guess = guess;
         }
         Ok(())
     }
@@ -128,14 +126,35 @@ impl<'a> Choosing<'a> {
         self.rows > 0
     }
 
+    /// How many candidates are kept.
+    #[must_use]
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
     /// Whether the choice is made, so that no more rows are taken.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.best.is_some()
     }
 
+    /// Begins with floors that were guessed elsewhere: by [`guess`](Self::guess) on another machine, which then proves
+    /// the choice from all candidates, or as the certain floors of a guess that was refuted there.
+    ///
+    /// # Errors
+    /// [`Error::Dimension`] unless there is a floor for each block.
+    pub fn set_floors(&mut self, floors: Vec<f64>) -> Result<(), Error> {
+        let (expected, found) = (self.scorer.blocks.len(), floors.len());
+        if found != expected {
+            return Err(Error::Dimension { what: "floors", expected, found });
+        }
+        self.guess = Some(floors);
+        Ok(())
+    }
+
     /// The floor of each block: arms with lower scores need not be given. None while no floors are known.
-    fn floors(&self) -> Option<Vec<f64>> {
+    #[must_use]
+    pub fn floors(&self) -> Option<Vec<f64>> {
         match (&self.certain, &self.guess) {
             (Some(certain), Some(guess)) => Some(certain.iter().zip(guess).map(|(a, b)| a.max(*b)).collect()),
             (certain, guess) => certain.as_ref().or(guess.as_ref()).cloned(),
@@ -256,6 +275,18 @@ impl<'a> Choosing<'a> {
         }
         self.kept.check_unique()?;
         self.kept.with_keys(|keys| ask(self.oracle, &self.scores_of(keys)?))
+    }
+
+    /// Calls a function with the candidates of the parts given so far: rows that may be chosen from the whole. None
+    /// without any, or if no features are kept.
+    ///
+    /// # Errors
+    /// Those of the function.
+    pub fn candidates<T>(&self, see: impl FnOnce(&Arms<'_>) -> Result<T, Error>) -> Result<Option<T>, Error> {
+        if self.kept.len() == 0 || !self.kept.has_features() {
+            return Ok(None);
+        }
+        self.kept.with_arms(see).map(Some)
     }
 
     /// Makes the choice from the parts given, unless a guess from a sample turns out to be wrong.

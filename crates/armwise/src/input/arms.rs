@@ -214,8 +214,9 @@ impl<'a> Arms<'a> {
         }
     }
 
-    /// The mask, row by row.
-    pub(super) fn eligible(&self) -> Option<&'a [bool]> {
+    /// The mask, if there is one: a flag for each row, or row by row one for each block.
+    #[must_use]
+    pub fn eligible(&self) -> Option<&'a [bool]> {
         self.eligible
     }
 

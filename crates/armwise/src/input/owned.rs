@@ -67,6 +67,11 @@ impl OwnedArms {
         self.len
     }
 
+    /// Whether features are kept beside the keys.
+    pub(crate) fn has_features(&self) -> bool {
+        !matches!(self.features, Stored::Nothing)
+    }
+
     /// Refuses a part that does not fit the rows before it.
     pub(crate) fn check(&self, part: &Arms<'_>) -> Result<(), Error> {
         if self.len == 0 {

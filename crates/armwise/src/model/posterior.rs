@@ -15,6 +15,7 @@ use faer::{
     dyn_stack::{MemBuffer, MemStack},
     linalg::{cholesky::llt::factor, triangular_inverse, triangular_solve},
 };
+use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
 /// The posterior N(theta_hat, v^2 V^-1) of a block.
@@ -23,7 +24,8 @@ use std::sync::OnceLock;
 /// ```text
 /// V = lambda I + G,   theta_hat = V^-1 b,   mean = theta_hat' x,   width = sqrt(x' V^-1 x)
 /// ```
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Sent")]
 pub struct Posterior {
     theta_hat: Vec<f64>,
     /// W = L^-1, the lower triangle row by row.
@@ -32,7 +34,36 @@ pub struct Posterior {
     v: Vec<f64>,
     log_det: f64,
     count: u64,
+    #[serde(skip)]
     widths: Found,
+}
+
+/// A posterior as it was read.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sent {
+    theta_hat: Vec<f64>,
+    w: Vec<f64>,
+    v: Vec<f64>,
+    log_det: f64,
+    count: u64,
+}
+
+impl TryFrom<Sent> for Posterior {
+    type Error = Error;
+
+    fn try_from(Sent { theta_hat, w, v, log_det, count }: Sent) -> Result<Self, Error> {
+        let expected = triangle(theta_hat.len());
+        if let Some(other) = [&w, &v].into_iter().find(|other| other.len() != expected) {
+            let what = "numbers in the lower triangle of a posterior";
+            return Err(Error::Dimension { what, expected, found: other.len() });
+        }
+        let numbers = theta_hat.iter().chain(&w).chain(&v).chain([&log_det]);
+        if let Some(number) = numbers.into_iter().find(|number| !number.is_finite()) {
+            return Err(Error::BadFormat(format!("a posterior has the number {number}")));
+        }
+        Ok(Self { theta_hat, w, v, log_det, count, widths: Found::default() })
+    }
 }
 
 /// The range of widths, found when it is first asked for; it follows from the rest, so it is not compared.

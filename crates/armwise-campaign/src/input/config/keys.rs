@@ -86,6 +86,14 @@ pub const SECTIONS: [Section; 7] = [
                 "forgetting: with every round, what was learned before counts this much",
             ),
             key(
+                "keep",
+                "text",
+                "\"used\"",
+                "`\"used\"`, `\"all\"`, `\"none\"`",
+                "\"all\"",
+                "which columns of a chosen customer's row the campaign keeps as they were, so that features can be made of them anew later: those that are features now, all, or none (then the features can never change)",
+            ),
+            key(
                 "algorithm",
                 "table",
                 "{ name = \"arm-wise-ts\", lambda = 1.0, v = 0.1 }",

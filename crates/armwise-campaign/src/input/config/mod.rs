@@ -43,7 +43,10 @@ pub struct Config {
     /// What the promotions share.
     #[serde(default)]
     pub limits: Limits,
-    /// The promotions, in the order of the model's blocks.
+    /// Which columns of a chosen customer's row are kept as they were, so that features can be made of them anew.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep: Keep,
+    /// The promotions.
     pub promotion: Vec<Promotion>,
     /// The features.
     #[serde(default)]
@@ -156,6 +159,24 @@ pub struct FeatureRules {
     /// The columns; left out, all that are of use.
     #[serde(default)]
     pub column: Vec<FeatureColumn>,
+}
+
+/// Which columns of a chosen customer's row are kept as they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Those of which features are made.
+    #[default]
+    Used,
+    /// All of them.
+    All,
+    /// None.
+    None,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_default(keep: &Keep) -> bool {
+    *keep == Keep::default()
 }
 
 impl Default for FeatureRules {

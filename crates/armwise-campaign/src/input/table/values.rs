@@ -7,11 +7,12 @@
 use super::arrays::{all_finite, numbers_of, whole_numbers};
 use crate::Error;
 use arrow_array::{
-    Array, ArrayRef, RecordBatch,
+    Array, ArrayRef, BooleanArray, RecordBatch,
     cast::AsArray,
     types::{Float32Type, Int64Type, UInt64Type},
 };
 use arrow_schema::DataType;
+use arrow_select::{concat::concat_batches, filter::filter_record_batch};
 use std::{fmt::Write, sync::Arc};
 
 /// The hidden column in which the CSV reader says in which line each row begins; no header can have this name.
@@ -67,6 +68,26 @@ impl Rows {
     pub(crate) fn piece(&self, first: usize, count: usize) -> Self {
         let batch = self.batch.slice(first, count.min(self.len() - first));
         Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64 }
+    }
+
+    /// The rows as Arrow has them.
+    pub(crate) fn batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// The rows that are wanted; their numbers are lost.
+    pub(crate) fn filtered(&self, wanted: &[bool]) -> Result<Self, Error> {
+        let batch = filter_record_batch(&self.batch, &BooleanArray::from(wanted.to_vec()));
+        let batch = batch.map_err(|error| Error::unreadable(&self.table, "", error))?;
+        Ok(Self { batch, table: Arc::clone(&self.table), first: 1 })
+    }
+
+    /// Rows of one table together; none without any.
+    pub(crate) fn joined(parts: &[Self]) -> Result<Option<Self>, Error> {
+        let Some(first) = parts.first() else { return Ok(None) };
+        let batch = concat_batches(&first.batch.schema(), parts.iter().map(|part| &part.batch));
+        let batch = batch.map_err(|error| Error::unreadable(&first.table, "", error))?;
+        Ok((batch.num_rows() > 0).then(|| Self { batch, table: Arc::clone(&first.table), first: 1 }))
     }
 
     /// How many rows.
@@ -173,6 +194,26 @@ impl Rows {
             texts.push(text.map(str::to_owned));
             Ok(())
         })?;
+        Ok(texts)
+    }
+
+    /// The values of a column as texts from which the same values are read again.
+    ///
+    /// # Errors
+    /// [`Error::Table`] for a type that has no text, [`Error::Cell`] for a value that cannot be used.
+    pub(crate) fn originals(&self, column: &str) -> Result<Vec<Option<String>>, Error> {
+        let array = self.column(column)?;
+        if ColumnType::of(array.data_type()) != ColumnType::Vector {
+            return self.any_texts(column);
+        }
+        let mut texts = Vec::with_capacity(self.len());
+        for row in 0..self.len() {
+            let own = self.piece(row, 1);
+            let length = own.vector_length(column)?;
+            let numbers = own.vectors(column, length)?;
+            let text = || numbers.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+            texts.push((!array.is_null(row)).then(text));
+        }
         Ok(texts)
     }
 

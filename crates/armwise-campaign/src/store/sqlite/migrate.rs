@@ -114,7 +114,7 @@ fn command(event: &Event) -> Result<Command, String> {
         Kind::Correct => Command::Correct(table()?),
         Kind::Undelivered => Command::Undelivered(table()?),
         Kind::Close => Command::Close(OfRound { round: round()? }),
-        Kind::Init | Kind::Revoke | Kind::Amend | Kind::Checkpoint => {
+        Kind::Init | Kind::Revoke | Kind::Amend | Kind::Logged | Kind::Checkpoint => {
             return Err(format!("a log of that version has no {} here", event.kind.name()));
         }
     })

@@ -17,7 +17,8 @@ pub use migrate::{MigratedFile, migrate};
 use crate::{
     Campaign, Error,
     core::{
-        Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Outcome, Rows, Seal, Setup, Verified, failpoint,
+        Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Original, Outcome, Rows, Seal, Setup, Verified,
+        failpoint,
     },
     output::{Existing, Pending},
 };
@@ -240,9 +241,10 @@ impl Journal for Sqlite {
             return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
         }
         failpoint("begun");
-        for Rows { seq, decisions, outcomes } in rows {
+        for Rows { seq, decisions, outcomes, originals } in rows {
             rows::insert_decisions(&transaction, *seq, decisions).map_err(failed)?;
             rows::insert_outcomes(&transaction, *seq, outcomes).map_err(failed)?;
+            rows::insert_originals(&transaction, *seq, originals).map_err(failed)?;
         }
         failpoint("rows-written");
         let mut appended = Vec::new();
@@ -322,6 +324,23 @@ impl Journal for Sqlite {
         let sql = "SELECT o.decision, o.reward, o.seq, e.kind FROM outcome o JOIN entry e ON e.seq = o.seq \
                    WHERE o.decision >= ? AND o.decision < ? ORDER BY o.seq, o.number";
         self.collect(sql, range(round), rows::read_heard)
+    }
+
+    fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
+        if self.decision == rows::DECISION_BEFORE {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT decision, seq, columns, probability FROM original \
+                   WHERE decision >= ? AND decision < ? ORDER BY decision";
+        self.collect(sql, range(round), rows::read_original)
+    }
+
+    fn count_originals(&self) -> Result<u64, Error> {
+        if self.decision == rows::DECISION_BEFORE {
+            return Ok(0);
+        }
+        let count = self.db.query_row("SELECT count(*) FROM original", [], |row| row.get::<_, i64>(0));
+        self.read(count.map(i64::cast_unsigned))
     }
 
     fn count(&self) -> Result<(u64, u64), Error> {

@@ -1,6 +1,6 @@
 //! Entries, decisions, outcomes and what is stored beside them, to and from rows of the schema.
 
-use crate::core::{DecisionId, Entry, Head, Heard, Kind, Named, Outcome, Record, Sent, Sha, feature_bytes};
+use crate::core::{DecisionId, Entry, Head, Heard, Kind, Named, Original, Outcome, Record, Sent, Sha, feature_bytes};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::Type};
 
 /// The last entry.
@@ -71,6 +71,34 @@ pub(super) fn insert_outcomes(transaction: &Transaction<'_>, seq: u64, outcomes:
         insert.execute(params![seq.cast_signed(), number, outcome.decision.key(), outcome.reward])?;
     }
     Ok(())
+}
+
+pub(super) fn insert_originals(
+    transaction: &Transaction<'_>,
+    seq: u64,
+    originals: &[Original],
+) -> rusqlite::Result<()> {
+    if originals.is_empty() {
+        return Ok(());
+    }
+    let mut insert = transaction.prepare("INSERT INTO original VALUES (?, ?, ?, ?)")?;
+    for Original { decision, values, probability } in originals {
+        let values = serde_json::to_string(values).map_err(|error| bad(error.to_string()))?;
+        insert.execute(params![decision.key(), seq.cast_signed(), values, probability])?;
+    }
+    Ok(())
+}
+
+/// The columns of a decision with its entry.
+pub(super) fn read_original(row: &Row<'_>) -> rusqlite::Result<(u64, Original)> {
+    let text: String = row.get(2)?;
+    let values: Vec<Option<String>> = serde_json::from_str(&text).map_err(|error| bad(format!("columns: {error}")))?;
+    // What is hashed are the values, so they must be written in one way only.
+    if serde_json::to_string(&values).ok().as_ref() != Some(&text) {
+        return Err(bad("columns are not written as they were".to_owned()));
+    }
+    let original = Original { decision: DecisionId::of(row.get(0)?), values, probability: row.get(3)? };
+    Ok((row.get::<_, i64>(1)?.cast_unsigned(), original))
 }
 
 fn whole(row: &Row<'_>, name: &str) -> rusqlite::Result<u64> {

@@ -1,8 +1,8 @@
 //! The schema, version 5, documented for users who query a campaign with plain SQL.
 //!
-//! `entry`, `decision` and `outcome` are the journal and only grow (triggers refuse anything else); `sums` and
+//! `entry`, `decision`, `outcome` and `original` are the journal and only grow (triggers refuse anything else); `sums` and
 //! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants. Version 4 is the same but
-//! for the name of the hold-out's column and the view: it is read as it is, and the first writer turns it into
+//! for the name of the hold-out's column, the view and `original`: it is read as it is, and the first writer turns it into
 //! version 5. No row changes, so the chain of hashes holds.
 
 use super::sql;
@@ -115,6 +115,18 @@ LEFT JOIN outcome o ON o.decision = d.id
 LEFT JOIN entry c ON c.kind = 'close' AND c.round = d.id >> 32
 LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;";
 
+/// What version 5 has beside the tables of version 4.
+const ORIGINAL: &str = "
+CREATE TABLE original (              -- the columns of a decision's row as its table had them, for another recipe
+  decision    INTEGER PRIMARY KEY,
+  seq         INTEGER NOT NULL,      -- the entry, whose body names the columns and has the SHA-256 over all of them
+  columns     TEXT NOT NULL,         -- JSON: a text or null for each column
+  probability REAL                   -- with which it was sent, of a logged row that knows it
+) STRICT;
+CREATE TRIGGER original_stays BEFORE UPDATE ON original BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER original_kept BEFORE DELETE ON original BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+";
+
 /// The hold-out's column in [`TABLES`], and as version 4 has it.
 const COLUMN: [&str; 2] = ["  hold_out   INTEGER", "  control   INTEGER"];
 
@@ -123,7 +135,7 @@ fn text(version: i32) -> String {
     if version == BEFORE {
         return TABLES.replace(COLUMN[0], COLUMN[1]) + VIEW_BEFORE;
     }
-    format!("{TABLES}{VIEW}")
+    format!("{TABLES}{ORIGINAL}{VIEW}")
 }
 
 /// Makes the tables in an empty file; messages call it `path`.
@@ -188,7 +200,7 @@ pub(super) fn upgrade(db: &Connection, path: &Path) -> Result<(), Error> {
     let change = || -> rusqlite::Result<()> {
         let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
         transaction.execute_batch(&format!(
-            "DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{VIEW}PRAGMA user_version = {VERSION};"
+            "DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{ORIGINAL}{VIEW}PRAGMA user_version = {VERSION};"
         ))?;
         transaction.commit()
     };
