@@ -270,6 +270,7 @@ class Campaign:
 
 def explain(key: str | None = None) -> str: ...
 def draft(table: Any, format: str | None, rules: tuple[str, str]) -> str: ...
+
 @final
 class Problem:
     @staticmethod

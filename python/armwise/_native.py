@@ -11,7 +11,19 @@ import numpy as np
 
 from . import _values
 from ._armwise import InfeasibleError
-from .constraints import AnyConstraint, Assignment, Budget, Constraint, Explicit, Group, Linear, Oracle, Quotas, TopK, _made
+from .constraints import (
+    AnyConstraint,
+    Assignment,
+    Budget,
+    Constraint,
+    Explicit,
+    Group,
+    Linear,
+    Oracle,
+    Quotas,
+    TopK,
+    _made,
+)
 
 if TYPE_CHECKING:
     from ._arms import Arms

@@ -185,8 +185,8 @@ class Assignment(Constraint):
 
     `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column,
     and `budget`, the chosen arms together cost at most that; the answer then says how far from the best it may be.
-    `groups` limits the customers with a value in a column, over all promotions or in one (`Group.block`): exact for nested
-    groups; groups that cross go to the general solver for at most `time_limit` seconds.
+    `groups` limits the customers with a value in a column, over all promotions or in one (`Group.block`): exact for
+    nested groups; for groups that cross, the answer says how far from the best it may be, and `time_limit` is in seconds.
 
     >>> import armwise as aw
     >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))
@@ -197,7 +197,7 @@ class Assignment(Constraint):
     array([1, 2])
     >>> fair = aw.Assignment(quotas=[1, 1], groups=[aw.Group("region", value="north", max=1)])
     >>> aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], fair, columns={"region": ["north", "north", "south"]}).rows
-    array([1, 2])
+    array([2, 0])
     """
 
     kind: ClassVar[str] = "assignment"
@@ -222,7 +222,9 @@ class Assignment(Constraint):
                 _values.whole(quota, what)
 
     def columns(self) -> list[str]:
-        return sorted({*(group.column for group in self.groups), *([] if self.cost is None else [self.cost])} - {"block"})
+        return sorted(
+            {*(group.column for group in self.groups), *([] if self.cost is None else [self.cost])} - {"block"}
+        )
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>) -> Result<Selection, 
     let costs = (0..scores.values().len()).map(cost).collect::<Result<Vec<f64>, Error>>()?;
     let at = |price: f64| ask(scores, &network, per_row, Some((&costs, budget)), price);
     let mut asked = at(0.0)?;
+    let mut dearer = None;
     let mut bound = asked.bound;
     if asked.spent > budget {
         let (mut low, mut high) = (0.0, None);
@@ -77,7 +78,7 @@ pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>) -> Result<Selection, 
             let next = at(price)?;
             bound = bound.min(next.bound);
             if next.spent > budget {
-                low = price;
+                (low, dearer) = (price, Some(next));
             } else {
                 high = Some(price);
                 asked = next;
@@ -85,17 +86,36 @@ pub(super) fn argmax(of: &Assignment, scores: &Scores<'_>) -> Result<Selection, 
             price = high.map_or(4.0 * price, |high| f64::midpoint(low, high));
         }
     }
-    // The numbers do not know the budget exactly: at a higher price they ask for cheaper rows.
+    // The numbers do not know the budget exactly: those asked for at a lower price may fit, too, by cheaper rows.
+    let fit = |asked: &Asked| {
+        let counts = counts(of, &network, scores, asked)?;
+        within_budget::argmax(of, scores, network.with_counts(&counts), name, budget)
+    };
+    let mut best: Option<Selection> = None;
     let mut last = None;
+    for tried in dearer.iter().chain([&asked]) {
+        match fit(tried) {
+            Err(Error::Infeasible(reason)) => last = Some(reason),
+            found => {
+                let found = found?;
+                if best.as_ref().is_none_or(|best| found.objective > best.objective) {
+                    best = Some(found);
+                }
+            }
+        }
+    }
     for _ in 0..STEPS {
-        let counts = counts(of, &network, scores, &asked)?;
-        match within_budget::argmax(of, scores, network.with_counts(&counts), name, budget) {
-            Err(Error::Infeasible(reason)) => last = Some(Error::Infeasible(reason)),
-            found => return told(of, scores, &network, &asked, found?, bound),
+        if let Some(best) = best {
+            return told(of, scores, &network, &asked, best, bound);
         }
         asked = at((1.5 * asked.price).max(1e-9 * asked.unit / (1.0 + budget)))?;
+        match fit(&asked) {
+            Err(Error::Infeasible(reason)) => last = Some(reason),
+            found => best = Some(found?),
+        }
     }
-    Err(last.unwrap_or(Error::Infeasible(Infeasible::QuotasCost { least: asked.spent, budget })))
+    let costs = Infeasible::QuotasCost { least: asked.spent, budget };
+    Err(Error::Infeasible(last.unwrap_or(costs)))
 }
 
 /// The same answer, or if it may not be the best and there are few arms, the best.
