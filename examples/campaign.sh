@@ -7,6 +7,7 @@ armwise="${ARMWISE:-$here/../target/release/armwise}"
 armwise="$(cd "$(dirname "$armwise")" && pwd)/armwise"
 cd "${1:-$(mktemp -d)}"
 python3 "$here/customers.py" table customers.csv
+python3 "$here/customers.py" workbook customers.xlsx
 
 cat > rules.toml <<'RULES'
 customer = "customer"
@@ -49,7 +50,14 @@ RULES
 
 "$armwise" init spring.armwise --from customers.csv --config rules.toml
 for week in 1 2 3 4 5 6 7 8; do
-  "$armwise" choose spring.armwise customers.csv --out sends.csv
+  if [ "$week" = 3 ]; then
+    # This week the table comes from a spreadsheet, and the sends go to one: the same customers, the same choice.
+    "$armwise" choose spring.armwise customers.csv --dry-run --json > from-csv.json
+    "$armwise" choose spring.armwise customers.xlsx --out sends.xlsx --json > from-xlsx.json
+    cmp from-csv.json from-xlsx.json
+  else
+    "$armwise" choose spring.armwise customers.csv --out sends.csv
+  fi
   "$armwise" export spring.armwise results --round "$week" --out results.csv  # sends and the hold-out
   python3 "$here/customers.py" answers results.csv answers.csv
   "$armwise" learn spring.armwise answers.csv

@@ -4,6 +4,7 @@ The chance of an answer is linear in the columns, so the effects that armwise re
 values to be compared with. Everything is a pure function of the seed.
 
     customers.py table OUT                        the table of customers
+    customers.py workbook OUT                     the same table as an xlsx workbook
     customers.py answers RESULTS OUT              who answers: decision and reward, silence left out
     customers.py check REPORT                     signs and intervals of a `report --json` against the truth
 """
@@ -13,6 +14,7 @@ import hashlib
 import json
 import random
 import sys
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -69,6 +71,34 @@ def table(out: str) -> None:
         rows = csv.DictWriter(file, ["customer", "age", "visits", "region", "plan", "may_call"])
         rows.writeheader()
         rows.writerows(customers())
+
+
+def workbook(out: str) -> None:
+    """The least that a spreadsheet program opens: ids and categories are texts, ages and visits numbers."""
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    package = "http://schemas.openxmlformats.org/package/2006"
+    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+    types = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+    def cell(value: Any) -> str:
+        return f"<c><v>{value}</v></c>" if isinstance(value, int) else f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+
+    def relation(kind: str, target: str) -> str:
+        one = f'<Relationship Id="rId1" Type="{office}/{kind}" Target="{target}"/>'
+        return f'<Relationships xmlns="{package}/relationships">{one}</Relationships>'
+
+    people = list(customers())
+    rows = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in [list(people[0])] + [p.values() for p in people])
+    sheets = '<sheets><sheet name="Customers" sheetId="1" r:id="rId1"/></sheets>'
+    parts = [("/xl/workbook.xml", "sheet.main+xml"), ("/xl/worksheets/sheet1.xml", "worksheet+xml")]
+    overrides = "".join(f'<Override PartName="{part}" ContentType="{types}.{kind}"/>' for part, kind in parts)
+    rels = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types">{rels}{overrides}</Types>')
+        file.writestr("_rels/.rels", relation("officeDocument", "xl/workbook.xml"))
+        file.writestr("xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}">{sheets}</workbook>')
+        file.writestr("xl/_rels/workbook.xml.rels", relation("worksheet", "worksheets/sheet1.xml"))
+        file.writestr("xl/worksheets/sheet1.xml", f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>')
 
 
 def answers(results: str, out: str) -> None:
@@ -135,5 +165,10 @@ def fewest(n: int, p: float, tail: float) -> int:
 
 
 if __name__ == "__main__":
-    commands: dict[str, Callable[..., None]] = {"table": table, "answers": answers, "check": check}
+    commands: dict[str, Callable[..., None]] = {
+        "table": table,
+        "workbook": workbook,
+        "answers": answers,
+        "check": check,
+    }
     commands[sys.argv[1]](*sys.argv[2:])

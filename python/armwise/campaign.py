@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from . import _armwise, _html
 from .loading import parse
@@ -17,10 +17,25 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-#: A table of rows: a path to Parquet, CSV (also gz) or Arrow IPC, or anything with `__arrow_c_stream__`.
+#: A table of rows: a path to Parquet, CSV (also gz), TSV, xlsx or Arrow IPC, or anything with `__arrow_c_stream__`.
 Rows = Any
 #: The rules: a path to a TOML file, or a dictionary of the same keys.
 Rules = str | os.PathLike[str] | Mapping[str, Any]
+
+
+class Reading(TypedDict, total=False):
+    """How a table in a file is read, where the file and the campaign's rules (`tables`) do not tell."""
+
+    #: The format where the extension does not tell: "parquet", "csv", "tsv", "xlsx" or "arrow".
+    format: str | None
+    #: What separates columns of text: ",", ";" or "tab".
+    separator: str | None
+    #: The decimal mark of numbers in text: "." or ",".
+    decimal: str | None
+    #: The encoding of text that is not UTF-8: "latin-1", "utf-16le" or "utf-16be".
+    encoding: str | None
+    #: The sheet of a workbook that has several.
+    sheet: str | None
 
 
 class CampaignError(Exception):
@@ -84,7 +99,7 @@ class Sheet:
         return polars.DataFrame(self)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file, CSV or Parquet by its extension; the file gets its name only when it is complete."""
+        """Writes a file, CSV, xlsx or Parquet by its extension; it gets its name only when it is complete."""
         self._native.write(os.fspath(path))
 
     def __repr__(self) -> str:
@@ -169,14 +184,17 @@ class Campaign:
         rules: Rules,
         *,
         learner: Policy | str | os.PathLike[str] | None = None,
-        format: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Campaign:
         """Begins a campaign: fits the features on a table of customers and makes the file, which must not exist.
 
         The rules are those of campaign.toml: the path of such a file, or a dictionary of the same keys. A campaign can
-        begin with what another campaign's `policy()` has learned, or a file of its `save`: with its features, too.
+        begin with what another campaign's `policy()` has learned, or a file of its `save`: with its features, too. How a
+        table in a file is read (`Reading`) is kept for those of later weeks.
         """
-        begun = _armwise.Campaign.init(os.fspath(path), _rows(table), format, _rules(rules), _learner(learner))
+        begun = _armwise.Campaign.init(
+            os.fspath(path), _rows(table), _reading(reading), _rules(rules), _learner(learner)
+        )
         made = cls(path)
         made.begun = begun
         return made
@@ -188,15 +206,15 @@ class Campaign:
         round: int | None = None,
         seed: int | None = None,
         dry_run: bool = False,
-        format: str | None = None,
         key: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Chosen:
         """Chooses the next round, or the one numbered `round`, from a table of customers. When it returns, the round is
         on the disk; `sends(round)` gives its sends again at any time. With `dry_run` nothing is written.
 
         A request with a `key` can be sent again after any failure: it gets the same round, which is chosen once.
         """
-        summary, sheet = self._native.choose(_rows(table), format, round, seed, dry_run, key)
+        summary, sheet = self._native.choose(_rows(table), _reading(reading), round, seed, dry_run, key)
         return Chosen(summary["round"], Sheet(sheet), summary)
 
     def learn(
@@ -205,36 +223,59 @@ class Campaign:
         *,
         round: int | None = None,
         only_responders: float | None = None,
+        customer_column: str | None = None,
+        reward_column: str | None = None,
         logged: bool = False,
-        format: str | None = None,
         key: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Learned:
         """Learns rewards: late, in parts, in any order, repeated; each is counted once. Columns: `decision` (or the
-        customer, with `promotion` and `round` where needed) and `reward`. With `only_responders` the table lists who
-        answered, and each answer is worth that much. Bad rows are put aside and the good ones applied.
+        customer, with `promotion` and `round` where needed) and `reward`, or those named here. With `only_responders` the
+        table lists who answered, and each answer is worth that much. Bad rows are put aside and the good ones applied.
 
         With `logged` the table is a log of past sends, learned before the first round: the customers' columns,
         `promotion`, `reward` and, if it is known, `probability`, the one with which a row was sent."""
         if logged and (round is not None or only_responders is not None):
             raise InputError("a log of past sends belongs to no round and has rewards of its own")
-        return self._learn("logged" if logged else "learn", table, format, round, only_responders, key)
+        columns = (customer_column, reward_column)
+        return self._learn("logged" if logged else "learn", table, reading, round, only_responders, columns, key)
 
     def correct(
-        self, table: Rows, *, round: int | None = None, format: str | None = None, key: str | None = None
+        self,
+        table: Rows,
+        *,
+        round: int | None = None,
+        customer_column: str | None = None,
+        reward_column: str | None = None,
+        key: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Learned:
         """Changes rewards that were learned before."""
-        return self._learn("correct", table, format, round, None, key)
+        return self._learn("correct", table, reading, round, None, (customer_column, reward_column), key)
 
     def undelivered(
-        self, table: Rows, *, round: int | None = None, format: str | None = None, key: str | None = None
+        self,
+        table: Rows,
+        *,
+        round: int | None = None,
+        customer_column: str | None = None,
+        key: str | None = None,
+        **reading: Unpack[Reading],
     ) -> Learned:
         """Marks sends that did not arrive: they are never learned as silence."""
-        return self._learn("undelivered", table, format, round, None, key)
+        return self._learn("undelivered", table, reading, round, None, (customer_column, None), key)
 
     def _learn(
-        self, kind: str, table: Rows, format: str | None, round: int | None, worth: float | None, key: str | None
+        self,
+        kind: str,
+        table: Rows,
+        reading: Reading,
+        round: int | None,
+        worth: float | None,
+        columns: tuple[str | None, str | None],
+        key: str | None,
     ) -> Learned:
-        summary, rejects = self._native.learn(kind, _rows(table), format, round, worth, key)
+        summary, rejects = self._native.learn(kind, _rows(table), _reading(reading), round, worth, columns, key)
         rows, applied, repeated, rejected = (summary[name] for name in ("rows", "applied", "repeated", "rejected"))
         return Learned(rows, applied, repeated, rejected, Sheet(rejects), summary)
 
@@ -250,19 +291,26 @@ class Campaign:
         """Changes the rules from the next round on, new promotions and retired ones included; what was learned stays."""
         return self._native.amend(_rules(rules), key)
 
-    def refit(self, table: Rows, rules: Rules, *, format: str | None = None, key: str | None = None) -> dict[str, Any]:
+    def refit(
+        self, table: Rows, rules: Rules, *, key: str | None = None, **reading: Unpack[Reading]
+    ) -> dict[str, Any]:
         """Fits the features of these rules on a table and expresses everything that was learned under them."""
-        return self._native.refit(_rows(table), format, _rules(rules), key)
+        return self._native.refit(_rows(table), _reading(reading), _rules(rules), key)
 
     def status(self) -> dict[str, Any]:
         """Where the rounds stand, with the hashes of the model and of the journal."""
         return self._native.status()
 
     def why(
-        self, customer: str, *, round: int | None = None, table: Rows | None = None, format: str | None = None
+        self,
+        customer: str,
+        *,
+        round: int | None = None,
+        table: Rows | None = None,
+        **reading: Unpack[Reading],
     ) -> dict[str, Any]:
         """Why a customer was chosen in a round, or was not; for one who was not, the round's table is needed."""
-        return self._native.why(customer, round, None if table is None else _rows(table), format)
+        return self._native.why(customer, round, None if table is None else _rows(table), _reading(reading))
 
     def report(self, html: str | os.PathLike[str] | None = None) -> dict[str, Any]:
         """What was sent, what came back and what was learned; with `html`, also as a page at that path."""
@@ -306,10 +354,10 @@ def explain(key: str | None = None) -> str:
     return _armwise.explain(key)
 
 
-def draft(table: Rows, rules: Rules, *, format: str | None = None) -> str:
+def draft(table: Rows, rules: Rules, **reading: Unpack[Reading]) -> str:
     """The rules that a table suggests, as TOML with comments, and with questions about columns that look like outcomes.
     `rules` names at least the customer's column and the promotions."""
-    return _armwise.draft(_rows(table), format, _rules(rules))
+    return _armwise.draft(_rows(table), _reading(reading), _rules(rules))
 
 
 def _rows(table: Rows) -> Any:
@@ -323,6 +371,14 @@ def _rows(table: Rows) -> Any:
     raise TypeError(
         f"a table is a path or has __arrow_c_stream__, as frames of pandas and polars do, not {type(table)}"
     )
+
+
+def _reading(reading: Reading) -> tuple[str | None, ...]:
+    """What is said of how to read a table, in the order of `Reading`."""
+    unknown = set(reading) - set(Reading.__annotations__)
+    if unknown:
+        raise TypeError(f"unknown argument {sorted(unknown)[0]!r}")
+    return tuple(reading.get(name) for name in Reading.__annotations__)  # type: ignore[misc]
 
 
 def _rules(rules: Rules) -> tuple[str, str]:

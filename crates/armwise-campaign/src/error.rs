@@ -86,7 +86,7 @@ pub enum Error {
         rounds: Vec<u64>,
     },
     /// The name of a file does not tell the format of its table.
-    #[error("{}: the extension is not that of a Parquet, CSV or Arrow file", path.display())]
+    #[error("{}: the extension is not that of a Parquet, CSV, xlsx or Arrow file", path.display())]
     UnknownFormat {
         /// The file.
         path: PathBuf,

@@ -25,7 +25,7 @@ default; \"none\" means that nothing is set, limited or read unless the key is g
 ";
 
 /// The keys that each section cannot do without, in the order in which TOML wants the sections.
-const LEAST: [(&str, &[(&str, &str)]); 7] = [
+const LEAST: [(&str, &[(&str, &str)]); 8] = [
     ("", &[("customer", "\"id\"")]),
     ("reward", &[]),
     ("limits", &[]),
@@ -33,6 +33,7 @@ const LEAST: [(&str, &[(&str, &str)]); 7] = [
     ("promotion", &[("name", "\"mail\""), ("cost", "1.0"), ("quota", "500")]),
     ("features", &[]),
     ("features.column", &[("name", "\"visits\""), ("kind", "\"numeric\"")]),
+    ("tables", &[]),
 ];
 
 /// Keys whose example makes no sense without others: what their section is then instead.
@@ -177,7 +178,7 @@ fn a_key_is_explained_by_its_full_name_or_alone() {
     assert!(explain("limits").unwrap().contains("  rest "));
     assert!(explain("algorithm").unwrap().contains("arm-wise-ts"));
     let Err(Error::NotFound { hint, .. }) = explain("cust") else { panic!("there is no such key") };
-    assert_eq!(hint, "; there are customer, limits.per_customer");
+    assert_eq!(hint, "; there are customer, limits.per_customer, tables.customer_column");
     assert!(matches!(explain(""), Err(Error::NotFound { .. })));
     for section in &SECTIONS {
         for key in section.keys {

@@ -86,6 +86,9 @@ fn action() -> impl Strategy<Value = (Action, Option<u8>, Option<Stage>)> {
     (action, prop::option::weighted(0.4, 0_u8..4), prop::option::weighted(0.3, stage))
 }
 
+/// The sends of each round.
+const SENDS: u32 = 17;
+
 /// What makes two requests the same.
 type Asked = (Feedback, Option<u64>, String);
 
@@ -98,6 +101,8 @@ struct Reference {
     rounds: u64,
     closed: BTreeSet<u64>,
     revoked: BTreeSet<u64>,
+    /// Decisions that answered, but nobody knows what: not silent until they have a reward.
+    aside: BTreeSet<DecisionId>,
     /// What was asked with a key, and the answer.
     keys: BTreeMap<u8, (Asked, (Learned, String))>,
 }
@@ -128,6 +133,15 @@ impl Reference {
             kind != Feedback::Undelivered
                 && rows.iter().any(|&(other, r)| other == id && r.to_bits() != reward.to_bits())
         };
+        if matches!(kind, Feedback::Rewards | Feedback::Responders { .. }) {
+            let unknown = |id: &DecisionId| {
+                id.number <= SENDS && !self.known.contains_key(id) && !self.revoked.contains(&id.round)
+            };
+            let open = |id: &DecisionId| !self.closed.contains(&id.round);
+            let lost = rows.iter().filter(|(id, reward)| contradicted(*id, *reward)).map(|(id, _)| *id);
+            let lost: Vec<DecisionId> = lost.filter(|id| unknown(id) && open(id)).collect();
+            self.aside.extend(lost);
+        }
         let believed =
             |&&(id, reward): &&(DecisionId, f64)| !contradicted(id, reward) && !self.revoked.contains(&id.round);
         for &(id, reward) in rows.iter().filter(believed).collect::<Vec<_>>() {
@@ -136,8 +150,12 @@ impl Reference {
             let had = self.had.entry(id).or_default();
             let back = known && !keyed && had.contains(&reward.to_bits());
             let change = match kind {
-                Feedback::Rewards | Feedback::Responders { .. } => !known && !self.closed.contains(&id.round),
-                Feedback::Corrections => (known || self.closed.contains(&id.round)) && !back,
+                Feedback::Rewards | Feedback::Responders { .. } => {
+                    !known && (!self.closed.contains(&id.round) || self.aside.contains(&id))
+                }
+                Feedback::Corrections => {
+                    (known || self.closed.contains(&id.round) && !self.aside.contains(&id)) && !back
+                }
                 Feedback::Undelivered => !known,
             };
             if change {
@@ -154,7 +172,7 @@ impl Reference {
         for &round in campaign.rounds().keys().filter(|round| !self.revoked.contains(round)) {
             let mut sums = Model::new(campaign.recipe().dim(), 2).unwrap();
             for sent in campaign.sent(round).unwrap() {
-                let silence = self.closed.contains(&round).then_some(0.0);
+                let silence = (self.closed.contains(&round) && !self.aside.contains(&sent.id)).then_some(0.0);
                 let reward = self.known.get(&sent.id).copied().unwrap_or(silence);
                 let block = u32::from(sent.promotion == "call");
                 if let Some(reward) = reward {

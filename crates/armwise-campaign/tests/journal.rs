@@ -36,6 +36,7 @@ fn entry(before: &Head, kind: Kind, round: Option<u64>, key: Option<&str>) -> En
         read: 1,
         repeated: 0,
         rejected: 0,
+        aside: Vec::new(),
     };
     let mut entry = Entry {
         seq,

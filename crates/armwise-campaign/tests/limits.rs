@@ -7,6 +7,7 @@ mod common;
 use armwise_campaign::{
     Campaign, Source,
     core::{Feedback, close, fates},
+    round::HoldOutRules,
 };
 use common::{Folder, begin, choose_round, customers, learn_text, noise};
 use std::{collections::BTreeMap, path::PathBuf};
@@ -269,4 +270,31 @@ fn sifting_parts_changes_no_decision() {
         drop(campaign);
         std::fs::remove_file(folder.path("c.armwise")).unwrap();
     }
+}
+
+/// With 14 sends of 10 each and a budget of 140, a ninth of it is 2 sends and a budget of 15.6: one send too many.
+#[test]
+fn a_hold_out_whose_scaled_rules_cannot_be_met_does_not_stop_the_round() {
+    let folder = Folder::new("hold-out-budget");
+    let table = folder.write("customers.csv", customers(200));
+    let rules = |hold_out: f64| {
+        format!(
+            "[limits]\nbudget = 140.0\nhold_out = {hold_out}\n[[promotion]]\nname = \"mail\"\nquota = 14\ncost = 10.0\n\
+             [[promotion]]\nname = \"call\"\nquota = {{ max = 3 }}\ncost = 1.0\n"
+        )
+    };
+    let mut campaign = begin(&folder, &table, &rules(0.1)).unwrap();
+    let summary = choose_round(&mut campaign, &table).unwrap();
+    assert_eq!(summary.hold_out_rules, HoldOutRules::WithoutMinima);
+    assert_eq!(summary.promotions[0].sends, 14, "the round is what its rules say");
+    let held: Vec<_> = campaign.sent(1).unwrap().into_iter().filter(|sent| sent.hold_out).collect();
+    assert_eq!(held.len() as u64, summary.hold_out);
+    let cost: f64 = held.iter().map(|sent| if sent.promotion == "mail" { 10.0 } else { 1.0 }).sum();
+    assert!(!held.is_empty() && cost <= 140.0 / 9.0 + 1e-9, "{cost}");
+    assert!(campaign.verify().good);
+    // Where the scaled rules can be met, they are.
+    let folder = Folder::new("hold-out-fits");
+    let mut campaign = begin(&folder, &table, &rules(0.5)).unwrap();
+    let summary = choose_round(&mut campaign, &table).unwrap();
+    assert_eq!(summary.hold_out_rules, HoldOutRules::Scaled);
 }

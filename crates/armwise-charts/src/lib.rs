@@ -4,7 +4,7 @@
 //! A [`Scene`] is a picture: shapes and texts in pixels, painted with an [`Ink`]. An ink is the name of a colour, not its
 //! value, so one scene serves light and dark. Charts draw into scenes: a [`LinePanel`] draws [`Series`] of points and
 //! names each line where it ends, a [`BarChart`] draws bars with intervals, a [`Heat`] a map with its numbers in the
-//! cells. What none of them covers is drawn by hand in a [`Frame`], which has the axes.
+//! cells, a [`Forest`] draws estimates with intervals into the rows of a table. What none of them covers is drawn by hand in a [`Frame`], which has the axes.
 //!
 //! A scene becomes text in two ways: [`inline`] gives the `<svg>` elements for a [`page`], whose colours are the page's
 //! CSS variables, and [`standalone`] a file on white. With the cargo feature `png`, `png` gives the same picture in
@@ -50,6 +50,7 @@
 mod bars;
 #[cfg(feature = "png")]
 mod font;
+mod forest;
 mod frame;
 mod heat;
 mod html;
@@ -69,6 +70,7 @@ mod svg;
 mod widths;
 
 pub use bars::{Bar, BarChart};
+pub use forest::{Estimate, Forest};
 pub use frame::{Axis, Frame};
 pub use heat::{Heat, heat_key};
 pub use html::{Cell, Table, escape, write};

@@ -130,8 +130,10 @@ fn a_campaign_from_begin_to_end_with_every_exit_code() {
 
     let line = &folder.check()["rounds"][0];
     let counts = ["sends", "answered", "silent", "pending", "undelivered"].map(|name| line[name].as_u64().unwrap());
-    assert_eq!(counts, [40, 3, 36, 0, 1]);
-    assert!((line["mean_reward"].as_f64().unwrap() - 2.5 / 39.0).abs() < 1e-12);
+    // The one with the reward "many" answered, so it waits for its row to be mended instead of counting as silent.
+    assert_eq!(counts, [40, 3, 35, 1, 1]);
+    assert_eq!(line["aside"]["bad-reward"], 1);
+    assert!((line["mean_reward"].as_f64().unwrap() - 2.5 / 38.0).abs() < 1e-12);
     let why = folder.json(&["why", "c.armwise", "C000017", "--table", "customers.csv"]);
     assert_eq!(why["promotions"].as_array().unwrap().len(), 2);
     folder.code(4, &["why", "c.armwise", "nobody"]);

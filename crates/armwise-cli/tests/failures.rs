@@ -56,7 +56,7 @@ fn a_failure_is_one_line_with_a_hint_and_an_exit_code() {
     folder.write("twice.csv", "customer,age\nc1,2\nc2,3\nc1,4\n");
     let cases: [(i32, &[&str], &str); 9] = [
         (4, &["status", "nowhere.armwise"], "nowhere.armwise does not exist; `armwise init` makes one"),
-        (2, &["choose", "c.armwise", "customers.xls"], "--format parquet, csv or arrow"),
+        (2, &["choose", "c.armwise", "customers.xls"], "--format parquet, csv, tsv, xlsx or arrow"),
         (2, &["choose", "c.armwise", "-"], "standard input needs --format"),
         (2, &["choose", "c.armwise", "twice.csv"], "customer \"c1\" appears in rows 1 and 3"),
         (5, &["choose", "c.armwise", "customers.csv", "--round", "1"], "`armwise export` writes its sends"),

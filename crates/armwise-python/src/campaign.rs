@@ -3,19 +3,22 @@
 //! Nothing is held between calls. Each opens the campaign's file anew, so the file's lock is taken only while something
 //! is written, and a notebook that stays open keeps nobody out.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use armwise::tasks::with_rayon;
 use armwise_campaign::{
     Campaign as Core, Error, Memory, Source, complete,
     config::{Config, explain as explain_key, overview, template},
-    core::{self, Feedback, Key, Refusal, SavedLearner, results, sends, status, why},
+    core::{self, Feedback, Key, LearnOptions, Refusal, SavedLearner, results, sends, status, why},
     init_from,
     output::{Existing, Pending, Protected},
     report::{html, report},
     round::{ChooseOptions, choose},
     store::sqlite::{backup, verify},
-    table::{Format, Sheet as Written, Table},
+    table::{Format, Sheet as Written, Table, TableRules},
 };
 use arrow_array::RecordBatch;
 use pyo3::{
@@ -71,22 +74,62 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Rows by path, or of anything that exports an Arrow stream.
-fn rows(table: &Bound<'_, PyAny>, format: Option<&str>) -> PyResult<Box<dyn Source + Send>> {
-    let py = table.py();
-    if table.hasattr(intern!(py, "__armwise_elsewhere__"))? {
-        return Ok(Box::new(Far::new(table)?));
-    }
-    if table.hasattr(intern!(py, "__arrow_c_stream__"))? {
-        if format.is_some() {
-            return Err(PyValueError::new_err("format is for tables in files; a table in memory has none"));
+/// How a table in a file is read: format, separator, decimal, encoding and sheet, as far as they are given.
+type Reading = [Option<String>; 5];
+
+/// A table by path, with how it is to be read, or one in memory or on other machines.
+enum Given {
+    File(Box<Table>, TableRules),
+    Rows(Box<dyn Source + Send>),
+}
+
+impl Given {
+    /// Rows by path, or of anything that exports an Arrow stream.
+    fn new(table: &Bound<'_, PyAny>, reading: Reading) -> PyResult<Self> {
+        let py = table.py();
+        if table.hasattr(intern!(py, "__armwise_elsewhere__"))? {
+            return Ok(Self::Rows(Box::new(Far::new(table)?)));
         }
-        let memory = Memory::new("the table", bridge::read(table)?).map_err(|error| raise(py, &error))?;
-        return Ok(Box::new(memory));
+        if table.hasattr(intern!(py, "__arrow_c_stream__"))? {
+            let names = ["format", "separator", "decimal", "encoding", "sheet"];
+            if let Some((name, _)) = names.iter().zip(&reading).find(|(_, value)| value.is_some()) {
+                return Err(PyValueError::new_err(format!(
+                    "{name} is for tables in files; a table in memory has none"
+                )));
+            }
+            let memory = Memory::new("the table", bridge::read(table)?).map_err(|error| raise(py, &error))?;
+            return Ok(Self::Rows(Box::new(memory)));
+        }
+        let [format, separator, decimal, encoding, sheet] = reading;
+        let path: PathBuf = table.extract()?;
+        let format: Option<Format> = word(format)?;
+        let rules = TableRules {
+            separator: word(separator)?,
+            decimal: word(decimal)?,
+            encoding: word(encoding)?,
+            sheet,
+            ..TableRules::default()
+        };
+        let table = Table::open(&path, format).map_err(|error| raise(py, &error))?;
+        Ok(Self::File(Box::new(table), rules))
     }
-    let path: PathBuf = table.extract()?;
-    let format: Option<Format> = format.map(str::parse).transpose().map_err(PyValueError::new_err)?;
-    Ok(Box::new(Table::open(&path, format).map_err(|error| raise(py, &error))?))
+
+    /// The rows, read as was said here or else by the campaign's rules.
+    fn rows(self, rules: &TableRules) -> Box<dyn Source + Send> {
+        match self {
+            Self::File(table, own) => Box::new(table.with(own.or(rules))),
+            Self::Rows(rows) => rows,
+        }
+    }
+
+    /// What was said here about how to read it.
+    fn own(&self) -> TableRules {
+        if let Self::File(_, own) = self { own.clone() } else { TableRules::default() }
+    }
+}
+
+fn word<T: FromStr<Err = String>>(text: Option<String>) -> PyResult<Option<T>> {
+    text.map(|text| text.parse()).transpose().map_err(PyValueError::new_err)
 }
 
 /// The caller's own name for a request.
@@ -123,7 +166,7 @@ impl Sheet {
         bridge::write(py, self.batch.clone())
     }
 
-    /// Writes a file, CSV or Parquet by the extension, which gets its name when it is complete.
+    /// Writes a file, CSV, xlsx or Parquet by the extension, which gets its name when it is complete.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let written = detach(py, || self.sheet.write(&path)?.publish());
         written.map_err(|error| raise(py, &error))
@@ -145,12 +188,14 @@ pub(crate) fn explain(py: Python<'_>, key: Option<&str>) -> PyResult<String> {
 pub(crate) fn draft(
     py: Python<'_>,
     table: &Bound<'_, PyAny>,
-    format: Option<&str>,
+    reading: Reading,
     rules: (PathBuf, String),
 ) -> PyResult<String> {
-    let table = rows(table, format)?;
+    let table = Given::new(table, reading)?;
     let drafted = detach(py, || {
         let mut config = Config::parse(&rules.1, &rules.0)?;
+        config.tables = table.own().or(&config.tables);
+        let table = table.rows(&config.tables);
         let guess = complete(&mut config, &*table)?;
         Ok(template(&config, &guess))
     });
@@ -193,13 +238,16 @@ impl Campaign {
         py: Python<'py>,
         path: PathBuf,
         table: &Bound<'py, PyAny>,
-        format: Option<&str>,
+        reading: Reading,
         rules: (PathBuf, String),
         learner: Option<(String, String)>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let table = rows(table, format)?;
+        let table = Given::new(table, reading)?;
         let begun = detach(py, || {
-            let config = Config::parse(&rules.1, &rules.0)?;
+            // How the first table is read is kept for those of later weeks.
+            let mut config = Config::parse(&rules.1, &rules.0)?;
+            config.tables = table.own().or(&config.tables);
+            let table = table.rows(&config.tables);
             let learner = learner.map(|(name, text)| SavedLearner::read(&name, &text)).transpose()?;
             Ok(init_from(&path, &*table, config, learner.as_ref())?.1)
         });
@@ -210,15 +258,16 @@ impl Campaign {
         &self,
         py: Python<'py>,
         table: &Bound<'py, PyAny>,
-        format: Option<&str>,
+        reading: Reading,
         round: Option<u64>,
         seed: Option<u64>,
         dry_run: bool,
         key: Option<&str>,
     ) -> PyResult<WithSheet<'py>> {
-        let (table, key) = (rows(table, format)?, named(py, key)?);
+        let (table, key) = (Given::new(table, reading)?, named(py, key)?);
         let chosen = detach(py, || {
             let mut campaign = if dry_run { Core::read(&self.path)? } else { Core::write(&self.path, "choose")? };
+            let table = table.rows(&campaign.config().tables);
             let choice = choose(&campaign, &*table, ChooseOptions { round, seed, key }, &|_| ())?;
             let sheet = sends(campaign.tag(), &choice.sent);
             let summary = if dry_run { choice.summary } else { choice.commit(&mut campaign, None)? };
@@ -228,15 +277,17 @@ impl Campaign {
         Ok((plain(py, &summary)?, Sheet::new(sheet)?))
     }
 
-    /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders.
+    /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders; `columns` are the customer's
+    /// and the reward's.
     fn learn<'py>(
         &self,
         py: Python<'py>,
         kind: &str,
         table: &Bound<'py, PyAny>,
-        format: Option<&str>,
+        reading: Reading,
         round: Option<u64>,
         worth: Option<f64>,
+        columns: [Option<String>; 2],
         key: Option<&str>,
     ) -> PyResult<WithSheet<'py>> {
         let (feedback, writer) = match (kind, worth) {
@@ -245,13 +296,16 @@ impl Campaign {
             ("undelivered", _) => (Feedback::Undelivered, "undelivered"),
             _ => (Feedback::Rewards, "learn"),
         };
-        let (table, key) = (rows(table, format)?, named(py, key)?);
+        let (table, key) = (Given::new(table, reading)?, named(py, key)?);
+        let [customer_column, reward_column] = columns;
+        let options = LearnOptions { round, key, customer_column, reward_column };
         let learned = detach(py, || {
             let mut campaign = Core::write(&self.path, writer)?;
+            let table = table.rows(&campaign.config().tables);
             if kind == "logged" {
-                return core::learn_logged(&mut campaign, &*table, key.as_ref());
+                return core::learn_logged(&mut campaign, &*table, options.key.as_ref());
             }
-            core::learn(&mut campaign, &*table, feedback, round, key.as_ref())
+            core::learn_with(&mut campaign, &*table, feedback, &options)
         });
         let (learned, rejects) = learned.map_err(|error| raise(py, &error))?;
         Ok((plain(py, &learned)?, Sheet::new(rejects)?))
@@ -279,13 +333,14 @@ impl Campaign {
         &self,
         py: Python<'py>,
         table: &Bound<'py, PyAny>,
-        format: Option<&str>,
+        reading: Reading,
         rules: (PathBuf, String),
         key: Option<&str>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (table, key) = (rows(table, format)?, named(py, key)?);
+        let (table, key) = (Given::new(table, reading)?, named(py, key)?);
         self.call(py, |path| {
             let config = Config::parse(&rules.1, &rules.0)?;
+            let table = table.rows(&config.tables);
             core::refit(&mut Core::write(path, "refit")?, &*table, config, key.as_ref())
         })
     }
@@ -300,11 +355,14 @@ impl Campaign {
         customer: &str,
         round: Option<u64>,
         table: Option<&Bound<'py, PyAny>>,
-        format: Option<&str>,
+        reading: Reading,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let table = table.map(|table| rows(table, format)).transpose()?;
-        let table = table.as_ref().map(|table| &**table as &dyn Source);
-        self.call(py, |path| why(&Core::read(path)?, customer, round, table))
+        let table = table.map(|table| Given::new(table, reading)).transpose()?;
+        self.call(py, |path| {
+            let campaign = Core::read(path)?;
+            let table = table.map(|table| table.rows(&campaign.config().tables));
+            why(&campaign, customer, round, table.as_ref().map(|table| &**table as &dyn Source))
+        })
     }
 
     /// The report as data; the page is written if there is a path for it.

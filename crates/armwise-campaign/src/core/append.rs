@@ -4,8 +4,8 @@
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Command, Entry, Head, Heard, Journal, Kept, Key, OfRound, Original, Outcome, Record, Refusal,
-    RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
+    Campaign, Changes, Command, Entry, Head, Heard, Journal, Kept, Key, OfRound, Original, Outcome, PutAside, Record,
+    Refusal, RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
     back::reads_back,
     blocks,
     campaign::Prefix,
@@ -190,6 +190,7 @@ impl Campaign {
         let kind = draft.command.kind();
         let mut touched: BTreeMap<u64, Vec<Outcome>> = BTreeMap::new();
         let (mut closing, mut revoking) = (None, None);
+        let mut aside: &[PutAside] = &[];
         match draft.command {
             Command::Init(_) | Command::Amend(_) | Command::Checkpoint(_) => {}
             Command::Choose(ref chosen) => {
@@ -208,6 +209,7 @@ impl Campaign {
                     closed: false,
                     revoked: false,
                     default: 0.0,
+                    aside: BTreeMap::new(),
                 };
                 let heard = hear(Sha::of(""), seq, kind, digest_outcomes(draft.outcomes));
                 let round = RoundChange { round: 0, counts: played.counts(), heard };
@@ -215,9 +217,13 @@ impl Campaign {
                 let change = SumsChange { segment: 0, hash: model_hash(&sums) };
                 return Ok((Changes { rounds: vec![round], sums: vec![change] }, BTreeMap::from([(0, sums)])));
             }
-            Command::Learn(_) | Command::Correct(_) | Command::Undelivered(_) => {
+            Command::Learn(ref told) | Command::Correct(ref told) | Command::Undelivered(ref told) => {
                 for outcome in draft.outcomes {
                     touched.entry(outcome.decision.round).or_default().push(*outcome);
+                }
+                aside = &told.aside;
+                for put in aside {
+                    touched.entry(put.round).or_default();
                 }
             }
             Command::Close(OfRound { round }) => {
@@ -236,6 +242,10 @@ impl Campaign {
             for round in self.rounds_in(segment) {
                 let mut played = self.played(round, u64::MAX)?;
                 if let Some(outcomes) = touched.get(&round) {
+                    for put in aside.iter().filter(|put| put.round == round) {
+                        let new = put.decisions.iter().map(|&number| (number, put.flaw));
+                        played.aside.extend(new);
+                    }
                     outcomes.iter().for_each(|outcome| played.last.hear(outcome));
                     played.closed |= closing == Some(round);
                     played.revoked |= revoking == Some(round);
@@ -246,8 +256,9 @@ impl Campaign {
                 }
                 rounds.push(played);
             }
-            // A segment without rewards has no sums that a revocation could change.
-            if revoking.is_none() || self.state.sums.contains_key(&segment) {
+            // A segment without rewards has no sums that a revocation, or a row that is put aside, could change.
+            let rewarded = rounds.iter().any(|played| touched.get(&played.round).is_some_and(|new| !new.is_empty()));
+            if rewarded || closing.is_some() || self.state.sums.contains_key(&segment) {
                 let sums = self.sum(&self.setup, &rounds)?;
                 changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
                 changed.insert(segment, sums);

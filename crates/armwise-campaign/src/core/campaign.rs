@@ -5,7 +5,7 @@
 //! wrote them. Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
-    Command, Entry, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Rules, Sent, Setup, Sha, Tag, blocks,
+    Command, Entry, Flaw, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Rules, Sent, Setup, Sha, Tag, blocks,
     decision::{DecisionDigest, digest_outcomes, hear_all},
     fold::{Last, Played, segment_of},
     state::State,
@@ -359,7 +359,32 @@ impl Campaign {
             revoked: by(info.revoked_by),
             // No negative zero, since a journal may lose its sign.
             default: self.config_of(round)?.reward.default + 0.0,
+            aside: self.aside(round, until),
         })
+    }
+
+    /// The decisions of a round that are still pending because the rows about them were put aside, and why, as it was
+    /// after entry `until`; by flaw, ascending.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub(super) fn still_aside(&self, round: u64, until: u64) -> Result<BTreeMap<Flaw, Vec<u32>>, Error> {
+        let mut aside = self.aside(round, until);
+        if aside.is_empty() || self.round(round)?.revoked_by.is_some_and(|seq| seq <= until) {
+            return Ok(BTreeMap::new());
+        }
+        for heard in self.heard(round)?.into_iter().filter(|heard| heard.seq <= until) {
+            aside.remove(&heard.outcome.decision.number);
+        }
+        let mut by_flaw: BTreeMap<Flaw, Vec<u32>> = BTreeMap::new();
+        aside.into_iter().for_each(|(number, flaw)| by_flaw.entry(flaw).or_default().push(number));
+        Ok(by_flaw)
+    }
+
+    /// The numbers of a round's decisions about which rows were put aside until entry `until`, and why.
+    pub(super) fn aside(&self, round: u64, until: u64) -> BTreeMap<u32, Flaw> {
+        let of_round = self.state.aside.get(&round).into_iter().flatten();
+        of_round.filter(|(_, (seq, _))| *seq <= until).map(|(&number, &(_, flaw))| (number, flaw)).collect()
     }
 
     pub(super) fn segment_of(&self, round: u64) -> u64 {

@@ -3,7 +3,7 @@
 //! A command becomes one entry of the journal. Its payload is the entry's body, so a field that is added here must have
 //! a default, or older journals cannot be read.
 
-use super::{Originals, Sha, Tag};
+use super::{Originals, PutAside, Sha, Tag};
 use crate::{config::Config, recipe::Recipe, round::ChosenSummary};
 use armwise::Model;
 use serde::{Deserialize, Serialize};
@@ -160,6 +160,9 @@ pub struct Responses {
     pub repeated: u64,
     /// How many of them were put aside.
     pub rejected: u64,
+    /// The decisions that stay pending because the rows about them were put aside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aside: Vec<PutAside>,
 }
 
 /// What was sent and answered before the first round. Its decisions are those of round 0.

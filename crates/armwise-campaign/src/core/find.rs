@@ -198,6 +198,17 @@ impl<'a> Finder<'a> {
         self.campaign.block(promotion).is_none().then(|| Rejection::UnknownPromotion(promotion.clone()))
     }
 
+    /// Whether a row about the decision was put aside for a bad value while it was pending.
+    pub(super) fn is_aside(&self, id: DecisionId) -> bool {
+        let aside = self.campaign.state.aside.get(&id.round).and_then(|aside| aside.get(&id.number));
+        aside.is_some_and(|(seq, _)| *seq <= self.until)
+    }
+
+    /// Whether a decision has no outcome and was not counted as silent.
+    pub(super) fn is_pending(&self, id: DecisionId) -> Result<bool, Error> {
+        Ok(self.history(id)?.is_empty() && (!self.closed(id.round) || self.is_aside(id)))
+    }
+
     /// What happened to a decision so far.
     pub(super) fn history(&self, id: DecisionId) -> Result<History, Error> {
         let mut histories = self.histories.borrow_mut();

@@ -5,10 +5,10 @@
 //! campaign began with first), so the order, splitting and repetition of responses leave no trace, not even in the last
 //! bit. The cost: a segment is summed again for every batch of its responses. Nothing here reads a file.
 
-use super::{DecisionId, Fate, Heard, Outcome, Sent};
+use super::{DecisionId, Fate, Flaw, Heard, Outcome, Sent};
 use armwise::{Model, Observation};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The last outcome of each decision that has one: a reward, or none for an undelivered send.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,6 +48,8 @@ pub struct Played {
     pub revoked: bool,
     /// What silence is worth, by the rules that held when it was chosen.
     pub default: f64,
+    /// The numbers of the decisions whose answer came but was put aside: they are not silent.
+    pub aside: BTreeMap<u32, Flaw>,
 }
 
 impl Played {
@@ -58,7 +60,7 @@ impl Played {
             _ if self.revoked => Fate::Revoked,
             Some(None) => Fate::Undelivered,
             Some(Some(reward)) => Fate::Answered(*reward),
-            None if self.closed => Fate::Silent(self.default),
+            None if self.closed && !self.aside.contains_key(&decision.number) => Fate::Silent(self.default),
             None => Fate::Pending,
         }
     }
@@ -82,7 +84,10 @@ impl Played {
             let fate = self.fate(row.id);
             counts.rewards += fate.reward().unwrap_or(0.0);
             match fate {
-                Fate::Pending => counts.pending += 1,
+                Fate::Pending => {
+                    counts.pending += 1;
+                    counts.aside += u64::from(self.aside.contains_key(&row.id.number));
+                }
                 Fate::Silent(_) => counts.silent += 1,
                 Fate::Answered(_) => counts.answered += 1,
                 Fate::Undelivered => counts.undelivered += 1,
@@ -111,6 +116,14 @@ pub struct Counts {
     pub hold_out: u64,
     /// The sum of the rewards, in the order of the decisions.
     pub rewards: f64,
+    /// How many of the pending ones answered, but the answer was put aside.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub aside: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 /// The segment of a round, if each segment has `length` consecutive rounds; segments count from 1, and round 0, which is

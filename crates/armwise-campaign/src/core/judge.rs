@@ -4,7 +4,7 @@
 //! answer. So it never depends on luck which of two contradicting rows counts.
 
 use super::{DecisionId, Feedback, Kind, Outcome, Rejection, find::Finder, learn::Response};
-use crate::{Error, config::RewardRule};
+use crate::{Error, config::RewardRule, table::flag};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) enum Verdict {
@@ -13,24 +13,35 @@ pub(super) enum Verdict {
     Reject(Rejection),
 }
 
-/// What a row says, once its decision is found.
-pub(super) type Claim = Result<Outcome, Verdict>;
+/// What a row says.
+pub(super) enum Claim {
+    /// What became of a decision.
+    Is(Outcome),
+    /// Nothing that can be used; the decision it is about, if that is clear.
+    Not(Option<DecisionId>, Rejection),
+}
+
+impl Claim {
+    pub(super) fn outcome(&self) -> Option<&Outcome> {
+        if let Self::Is(outcome) = self { Some(outcome) } else { None }
+    }
+}
 
 /// Finds the decision and the reward of a row.
 pub(super) fn claim(finder: &Finder<'_>, response: &Response, feedback: Feedback) -> Result<Claim, Error> {
+    let found = finder.find(response)?;
     let reward = match reward(response, feedback) {
         Ok(reward) => reward,
-        Err(rejection) => return Ok(Err(Verdict::Reject(rejection))),
+        Err(rejection) => return Ok(Claim::Not(found.ok(), rejection)),
     };
-    let found = finder.find(response)?;
     // Without a decision there is no round whose rules could judge the reward, so the present rules do.
     let rule = finder.reward_rule(found.as_ref().ok().copied())?;
     if let Some(reward) = reward.filter(|&reward| is_outside(rule, reward)) {
-        return Ok(Err(Verdict::Reject(Rejection::RewardOutside(reward))));
+        return Ok(Claim::Not(found.ok(), Rejection::RewardOutside(reward)));
     }
     Ok(match found {
-        Ok(decision) => Ok(Outcome { decision, reward }),
-        Err(rejection) => Err(Verdict::Reject(rejection)),
+        Ok(decision) => Claim::Is(Outcome { decision, reward }),
+        Err(rejection) => Claim::Not(None, rejection),
     })
 }
 
@@ -52,13 +63,14 @@ pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback, k
     Ok(match feedback {
         Feedback::Rewards | Feedback::Responders { .. } => match last {
             _ if said_before(Kind::Learn) => Verdict::Repeated,
-            None if closed => Verdict::Reject(Rejection::Closed(id.round)),
+            // An answer that was put aside was never counted as silence.
+            None if closed && !finder.is_aside(id) => Verdict::Reject(Rejection::Closed(id.round)),
             None => Verdict::Apply(outcome),
             Some(None) => Verdict::Reject(Rejection::WasUndelivered(id)),
             Some(Some(reward)) => Verdict::Reject(Rejection::HasReward { decision: id, reward }),
         },
         Feedback::Corrections => match last {
-            None if !closed => Verdict::Reject(Rejection::NothingToCorrect(id)),
+            None if !closed || finder.is_aside(id) => Verdict::Reject(Rejection::NothingToCorrect(id)),
             Some(old) if same(old, reward) => Verdict::Repeated,
             // Otherwise a file of corrections that is read again would undo the ones after it.
             Some(Some(now)) if !keyed && (said_before(Kind::Correct) || said_before(Kind::Learn)) => {
@@ -81,13 +93,17 @@ fn reward(response: &Response, feedback: Feedback) -> Result<Option<f64>, Reject
         Feedback::Responders { worth } if response.reward.is_none() => return Ok(Some(worth + 0.0)),
         _ => response.reward.as_ref().ok_or(Rejection::MissingReward)?,
     };
-    number(text).map(Some)
+    match response.number {
+        Some(reward) => Ok(Some(reward + 0.0)),
+        None => Err(Rejection::BadReward(text.clone())),
+    }
 }
 
-/// A reward as a table has it, zero without a sign.
+/// A reward in a text with a decimal point, zero without a sign; a flag is 1 or 0.
 pub(super) fn number(text: &str) -> Result<f64, Rejection> {
-    match text.trim().parse::<f64>() {
-        Ok(reward) if reward.is_finite() => Ok(reward + 0.0),
+    let flagged = || flag(text).map(|flag| if flag { 1.0 } else { 0.0 });
+    match text.trim().parse::<f64>().ok().or_else(flagged) {
+        Some(reward) if reward.is_finite() => Ok(reward + 0.0),
         _ => Err(Rejection::BadReward(text.to_owned())),
     }
 }

@@ -7,14 +7,15 @@
 //! does.
 
 use super::{
-    Campaign, Command, DecisionId, Draft, Key, Outcome, Refusal, Rejection, Responses, Sha,
+    Campaign, Command, DecisionId, Draft, Flaw, Key, Outcome, Refusal, Rejection, Responses, Sha,
+    aside::grouped,
     find::Finder,
-    judge::{self, Verdict},
+    judge::{self, Claim, Verdict},
 };
 use crate::{
     Error,
     input::Source,
-    table::{Cell, Rows, Sheet},
+    table::{Cell, Parsed, Rows, Sheet, column_named, flag},
 };
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -73,6 +74,8 @@ pub struct Learned {
     pub rejected: u64,
     /// How many were put aside for which kind of reason.
     pub reasons: BTreeMap<&'static str, u64>,
+    /// How many decisions stay pending because the rows about them were put aside for a bad value.
+    pub pending: u64,
     /// The rounds that changed.
     pub rounds: Vec<u64>,
     /// The hash of the model now.
@@ -88,6 +91,21 @@ pub(super) struct Response {
     pub(super) promotion: Option<String>,
     pub(super) round: Option<String>,
     pub(super) reward: Option<String>,
+    /// What the reward is as a number, by the decimal mark of its table; a flag is 1 or 0.
+    pub(super) number: Option<f64>,
+}
+
+/// How a table of responses is learned.
+#[derive(Debug, Clone, Default)]
+pub struct LearnOptions {
+    /// All rows are about this round.
+    pub round: Option<u64>,
+    /// The caller's own name for the request.
+    pub key: Option<Key>,
+    /// The column with the customer's id; that of the campaign's rules unless given.
+    pub customer_column: Option<String>,
+    /// The column with the reward; that of the campaign's rules unless given.
+    pub reward_column: Option<String>,
 }
 
 /// Reads a table of responses; where `round` is given, all rows are about that round.
@@ -108,6 +126,20 @@ pub fn learn(
     round: Option<u64>,
     key: Option<&Key>,
 ) -> Result<(Learned, Sheet), Error> {
+    learn_with(campaign, table, feedback, &LearnOptions { round, key: key.cloned(), ..LearnOptions::default() })
+}
+
+/// As [`learn`], with columns of other names.
+///
+/// # Errors
+/// As [`learn`].
+pub fn learn_with(
+    campaign: &mut Campaign,
+    table: &dyn Source,
+    feedback: Feedback,
+    options: &LearnOptions,
+) -> Result<(Learned, Sheet), Error> {
+    let (round, key) = (options.round, options.key.as_ref());
     if let Some(worth) = feedback.worth().filter(|&worth| !judge::is_usable(worth)) {
         return Err(Refusal::BadWorth(worth).into());
     }
@@ -115,7 +147,7 @@ pub fn learn(
         campaign.round(round)?;
     }
     let against = campaign.head();
-    let (responses, names_rounds) = read(campaign, table, feedback)?;
+    let (responses, names_rounds) = read(campaign, table, feedback, options)?;
     let digest = digest(&responses, round, feedback);
     let earlier = campaign.earlier(key, |command| feedback.is_of(command, digest))?;
     // A request that was answered before is judged as it was then.
@@ -131,23 +163,25 @@ pub fn learn(
         *reasons.entry(rejection.reason()).or_default() += 1;
         rejects.push(responses[*place].cells(&rejection.text(campaign.tag())));
     }
+    let aside = grouped(&judged.aside);
+    let pending = judged.aside.len() as u64;
     let outcomes: Vec<Outcome> = judged.applied.into_values().collect();
     let rounds: BTreeSet<u64> = outcomes.iter().map(|outcome| outcome.decision.round).collect();
     let rounds: Vec<u64> = rounds.into_iter().collect();
     let (read, rejected) = (responses.len() as u64, judged.rejected.len() as u64);
     let model = match earlier {
         Some((entry, _)) => entry.model,
-        None if outcomes.is_empty() && key.is_none() => campaign.model_hash(),
+        None if outcomes.is_empty() && judged.newly == 0 && key.is_none() => campaign.model_hash(),
         None => {
             let (table, repeated) = (table.name().to_owned(), judged.repeated);
-            let told = Responses { table, digest, rounds: rounds.clone(), read, repeated, rejected };
+            let told = Responses { table, digest, rounds: rounds.clone(), read, repeated, rejected, aside };
             let draft = Draft { key, outcomes: &outcomes, ..Draft::new(feedback.command(told)) };
             campaign.append(&against, &draft, || Ok(()))?;
             campaign.model_hash()
         }
     };
     let (applied, repeated) = (outcomes.len() as u64, judged.repeated);
-    Ok((Learned { rows: read, applied, repeated, rejected, reasons, rounds, model }, rejects))
+    Ok((Learned { rows: read, applied, repeated, rejected, reasons, pending, rounds, model }, rejects))
 }
 
 /// What is to be done with the rows of a table.
@@ -157,30 +191,49 @@ struct Judged {
     repeated: u64,
     /// By the row's index.
     rejected: Vec<(usize, Rejection)>,
+    /// The decisions that stay pending, with the flaw of the first row about them.
+    aside: BTreeMap<DecisionId, Flaw>,
+    /// How many of these were not known to be so.
+    newly: u64,
 }
 
 fn judge_all(finder: &Finder<'_>, responses: &[Response], feedback: Feedback, keyed: bool) -> Result<Judged, Error> {
     let claims =
         responses.iter().map(|response| judge::claim(finder, response, feedback)).collect::<Result<Vec<_>, _>>()?;
-    let contradicted = judge::contradictions(claims.iter().flatten());
+    let contradicted = judge::contradictions(claims.iter().filter_map(Claim::outcome));
     let mut judged = Judged::default();
     for (place, claim) in claims.into_iter().enumerate() {
-        let verdict = match claim {
-            Err(verdict) => verdict,
-            Ok(Outcome { decision, .. }) if contradicted.contains(&decision) => {
-                Verdict::Reject(Rejection::Contradiction(decision))
+        let (about, verdict) = match claim {
+            Claim::Not(about, rejection) => (about, Verdict::Reject(rejection)),
+            Claim::Is(Outcome { decision, .. }) if contradicted.contains(&decision) => {
+                (Some(decision), Verdict::Reject(Rejection::Contradiction(decision)))
             }
-            Ok(outcome) if judged.applied.contains_key(&outcome.decision) => Verdict::Repeated,
-            Ok(outcome) => judge::judge(finder, outcome, feedback, keyed)?,
+            Claim::Is(outcome) if judged.applied.contains_key(&outcome.decision) => (None, Verdict::Repeated),
+            Claim::Is(outcome) => (None, judge::judge(finder, outcome, feedback, keyed)?),
         };
         match verdict {
             Verdict::Apply(outcome) => {
                 judged.applied.insert(outcome.decision, outcome);
             }
             Verdict::Repeated => judged.repeated += 1,
-            Verdict::Reject(rejection) => judged.rejected.push((place, rejection)),
+            Verdict::Reject(rejection) => {
+                if let Some((id, flaw)) = about.zip(Flaw::of(&rejection)) {
+                    judged.aside.entry(id).or_insert(flaw);
+                }
+                judged.rejected.push((place, rejection));
+            }
         }
     }
+    // Only what has no outcome yet can stay pending, and only first rewards say that somebody answered.
+    let first = matches!(feedback, Feedback::Rewards | Feedback::Responders { .. });
+    let mut aside = BTreeMap::new();
+    for (id, flaw) in judged.aside {
+        if first && !judged.applied.contains_key(&id) && finder.is_pending(id)? {
+            judged.newly += u64::from(!finder.is_aside(id));
+            aside.insert(id, flaw);
+        }
+    }
+    judged.aside = aside;
     Ok(judged)
 }
 
@@ -199,22 +252,64 @@ impl Response {
     }
 }
 
+/// The columns of a table of responses, as the table names them.
+struct Columns {
+    decision: Option<String>,
+    customer: Option<String>,
+    promotion: Option<String>,
+    round: Option<String>,
+    reward: Option<String>,
+}
+
+impl Columns {
+    fn of(campaign: &Campaign, table: &dyn Source, feedback: Feedback, options: &LearnOptions) -> Result<Self, Error> {
+        let has: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
+        let refused = |problem: String| Error::table(table.name(), problem);
+        let find = |name: &str| {
+            let place = column_named(has.iter().map(String::as_str), name).map_err(refused)?;
+            Ok::<_, Error>(place.map(|place| has[place].clone()))
+        };
+        let told = |name: &str| match find(name)? {
+            Some(column) => Ok(column),
+            None => Err(refused(format!("column {name:?} is missing; there are {}", has.join(", ")))),
+        };
+        let config = campaign.config();
+        let customer = match options.customer_column.as_ref().or(config.tables.customer_column.as_ref()) {
+            Some(name) => Some(told(name)?),
+            None => match find(&config.customer)? {
+                Some(column) => Some(column),
+                None => find("customer")?,
+            },
+        };
+        // A list of bounces has no reward, and one of responders need not have one.
+        let optional = matches!(feedback, Feedback::Undelivered | Feedback::Responders { .. });
+        let reward = match options.reward_column.as_ref().or(config.tables.reward_column.as_ref()) {
+            Some(name) if !optional || options.reward_column.is_some() => Some(told(name)?),
+            Some(name) => find(name)?,
+            None => find("reward")?,
+        };
+        let [decision, promotion, round] = ["decision", "promotion", "round"].map(find);
+        let columns = Self { decision: decision?, customer, promotion: promotion?, round: round?, reward };
+        if columns.decision.is_none() && columns.customer.is_none() {
+            let problem =
+                format!("a column \"decision\" or {:?} is needed; it has {}", config.customer, has.join(", "));
+            return Err(refused(problem));
+        }
+        if columns.reward.is_none() && !optional {
+            return Err(Error::NoRewards { table: table.name().to_owned() });
+        }
+        Ok(columns)
+    }
+}
+
 /// The rows, and whether the table has a column that names decisions or rounds.
-fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<(Vec<Response>, bool), Error> {
-    let has: Vec<String> = table.columns()?.into_iter().map(|(name, _)| name).collect();
-    let pick =
-        |names: &[&str]| names.iter().find(|name| has.iter().any(|has| has == *name)).map(|name| (*name).to_owned());
-    let decision = pick(&["decision"]);
-    let customer = pick(&[campaign.config().customer.as_str(), "customer"]);
-    let (promotion, round, reward) = (pick(&["promotion"]), pick(&["round"]), pick(&["reward"]));
-    if decision.is_none() && customer.is_none() {
-        let problem =
-            format!("a column \"decision\" or {:?} is needed; it has {}", campaign.config().customer, has.join(", "));
-        return Err(Error::table(table.name(), problem));
-    }
-    if reward.is_none() && matches!(feedback, Feedback::Rewards | Feedback::Corrections) {
-        return Err(Error::NoRewards { table: table.name().to_owned() });
-    }
+fn read(
+    campaign: &Campaign,
+    table: &dyn Source,
+    feedback: Feedback,
+    options: &LearnOptions,
+) -> Result<(Vec<Response>, bool), Error> {
+    let Columns { decision, customer, promotion, round, reward } = Columns::of(campaign, table, feedback, options)?;
     let names_rounds = decision.is_some() || round.is_some();
     let columns = [decision, customer, promotion, round, reward];
     let wanted: Vec<String> = columns.iter().flatten().cloned().collect();
@@ -222,24 +317,35 @@ fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback) -> Result<(
     for rows in table.batches(Some(&wanted))? {
         let rows: Rows = rows?;
         let mut texts = Vec::new();
-        for column in &columns {
+        for (place, column) in columns.iter().enumerate() {
             // A reward may be any number; the others are names and ids.
-            let read = if *column == columns[4] { Rows::any_texts } else { Rows::ids };
+            let read = if place == 4 { Rows::any_texts } else { Rows::ids };
             texts.push(column.as_ref().map(|column| read(&rows, column)).transpose()?);
         }
         let mut take = |place: usize, row: usize| texts[place].as_mut().and_then(|texts| texts[row].take());
         for row in 0..rows.len() {
+            let reward = take(4, row);
             responses.push(Response {
                 line: rows.line(row),
                 decision: take(0, row),
                 customer: take(1, row),
                 promotion: take(2, row),
                 round: take(3, row),
-                reward: take(4, row),
+                number: reward.as_deref().and_then(|text| number(&rows, text)),
+                reward,
             });
         }
     }
     Ok((responses, names_rounds))
+}
+
+/// A reward as a number: written as one, or a flag, which is 1 or 0.
+fn number(rows: &Rows, text: &str) -> Option<f64> {
+    match rows.parsed(text) {
+        Parsed::Number(number) => Some(number),
+        Parsed::Not => flag(text).map(|flag| if flag { 1.0 } else { 0.0 }),
+        Parsed::NotFinite | Parsed::OtherMark | Parsed::Ambiguous => None,
+    }
 }
 
 /// A hash of what a table says and of what was asked, by which two requests with one key are compared.
@@ -251,6 +357,11 @@ fn digest(responses: &[Response], round: Option<u64>, feedback: Feedback) -> Sha
             hash.update([u8::from(text.is_some())]);
             hash.update((text.as_ref().map_or(0, String::len) as u64).to_le_bytes());
             hash.update(text.as_deref().unwrap_or(""));
+        }
+        // The same text is another number with another decimal mark.
+        let plain = row.reward.as_deref().and_then(|text| text.trim().parse::<f64>().ok());
+        if let Some(number) = row.number.filter(|number| plain.map(f64::to_bits) != Some(number.to_bits())) {
+            hash.update(number.to_bits().to_le_bytes());
         }
     }
     Sha::finish(hash)

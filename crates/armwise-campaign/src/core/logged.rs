@@ -70,7 +70,8 @@ pub fn learn_logged(campaign: &mut Campaign, table: &dyn Source, key: Option<&Ke
         }
     };
     let (applied, repeated) = if known { (0, applied) } else { (applied, 0) };
-    let learned = Learned { rows, applied, repeated, rejected, reasons: read.reasons, rounds: Vec::new(), model };
+    let learned =
+        Learned { rows, applied, repeated, rejected, reasons: read.reasons, pending: 0, rounds: Vec::new(), model };
     Ok((learned, read.rejects))
 }
 
@@ -142,8 +143,8 @@ fn read(campaign: &Campaign, config: &Config, table: &dyn Source, keep: &[String
         };
         let kept = texts(&rows, keep)?;
         let [customers, promotions] = [config.customer.as_str(), "promotion"].map(|column| rows.ids(column));
-        let (customers, promotions, rewards) = (customers?, promotions?, rows.any_texts("reward")?);
-        let chances = if probability { rows.any_texts("probability")? } else { vec![None; rows.len()] };
+        let (customers, promotions, rewards) = (customers?, promotions?, rows.originals("reward")?);
+        let chances = if probability { rows.originals("probability")? } else { vec![None; rows.len()] };
         for place in 0..rows.len() {
             read.rows += 1;
             let row = Row {

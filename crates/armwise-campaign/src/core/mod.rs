@@ -12,6 +12,7 @@
 
 mod amend;
 mod append;
+mod aside;
 mod back;
 mod blocks;
 mod bytes;
@@ -47,6 +48,7 @@ mod verify;
 mod why;
 
 pub use amend::{Amended, amend};
+pub use aside::{Flaw, PutAside};
 pub use campaign::Campaign;
 pub use close::{Closed, close};
 pub use command::{ChooseRequest, Chosen, Command, Kind, Logged, Migrated, OfRound, Responses, Rules, Setup, Vouched};
@@ -57,7 +59,7 @@ pub use fold::Counts;
 pub use hash::Sha;
 pub use journal::{Check, EachDecision, Journal, Kept, Named, Record, Rows, Seal};
 pub use key::Key;
-pub use learn::{Feedback, Learned, learn};
+pub use learn::{Feedback, LearnOptions, Learned, learn, learn_with};
 pub use logged::{learn_logged, logged};
 pub use origin::{Origin, SavedLearner};
 pub use original::{KeptColumns, Original, Originals};

@@ -135,7 +135,11 @@ impl Rejection {
             }
             Self::Nobody => "neither decision nor customer is given".to_owned(),
             Self::MissingReward => "the reward is missing".to_owned(),
-            Self::BadReward(text) => format!("the reward {:?} is not a finite number", short(text)),
+            Self::BadReward(text) => {
+                let hint =
+                    if text.contains([',', '.']) { "; which decimal mark the table has can be given" } else { "" };
+                format!("the reward {:?} is not a finite number{hint}", short(text))
+            }
             Self::BadProbability(text) => {
                 format!("the probability {:?} is not a number above 0 and at most 1", short(text))
             }

@@ -1,11 +1,12 @@
 //! Where a campaign stands after an entry: rounds, rules, hashes of the sums. A left fold over the entries.
 //!
 //! An entry says what it changed, so the state needs no rows. A checkpoint vouches for the state's bytes: a new field
-//! must go into [`State::encode`] and [`State::decode`], and makes older checkpoints unreadable, which costs one walk
-//! over the whole journal and nothing else.
+//! must go into [`State::encode`] and [`State::decode`], at the end and only where there is something to say: a state
+//! without it must have the bytes that it always had, or older checkpoints would no longer vouch for it.
 
 use super::{
-    Changes, Command, Counts, Entry, Sha,
+    Changes, Command, Counts, Entry, Flaw, PutAside, Sha,
+    aside::Aside,
     bytes::{Reader, Writer},
 };
 use serde::Serialize;
@@ -52,6 +53,9 @@ impl RoundInfo {
     }
 }
 
+/// Comes before what was put aside in the bytes of a state; no entry has this number.
+const ASIDE: u64 = u64::MAX;
+
 /// The entry that holds rules, and SHA-256 of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RulesAt {
@@ -73,6 +77,8 @@ pub(super) struct State {
     pub(super) sums: BTreeMap<u64, Sha>,
     /// The hash of the model.
     pub(super) model: Sha,
+    /// Of the rounds that have some: decisions about which rows were put aside.
+    pub(super) aside: BTreeMap<u64, Aside>,
 }
 
 impl State {
@@ -85,6 +91,7 @@ impl State {
             rounds: BTreeMap::new(),
             sums: BTreeMap::new(),
             model: Sha::of(""),
+            aside: BTreeMap::new(),
         }
     }
 
@@ -121,7 +128,15 @@ impl State {
             }
             Command::Close(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.closed_by = Some(seq),
             Command::Revoke(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.revoked_by = Some(seq),
-            Command::Learn(_) | Command::Correct(_) | Command::Undelivered(_) | Command::Checkpoint(_) => {}
+            Command::Learn(told) => {
+                for PutAside { round, flaw, decisions } in &told.aside {
+                    let aside = self.aside.entry(*round).or_default();
+                    decisions.iter().for_each(|&number| {
+                        aside.entry(number).or_insert((seq, *flaw));
+                    });
+                }
+            }
+            Command::Correct(_) | Command::Undelivered(_) | Command::Checkpoint(_) => {}
         }
         for change in changes.rounds {
             let info = self.known(Some(change.round)).ok_or_else(|| bad(&"it changes an unknown round"))?;
@@ -175,7 +190,7 @@ impl State {
             // No entry has the number 0.
             out.whole(info.closed_by.unwrap_or(0));
             out.whole(info.revoked_by.unwrap_or(0));
-            let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards } = info.counts;
+            let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: _ } = info.counts;
             [sends, answered, silent, pending, undelivered, hold_out].into_iter().for_each(|value| out.whole(value));
             out.number(rewards);
             out.hash(info.heard);
@@ -187,6 +202,10 @@ impl State {
         }
         // Only where there are such, so that the bytes of older checkpoints stay what they were.
         self.recipes.iter().skip(1).for_each(|&seq| out.whole(seq));
+        if !self.aside.is_empty() {
+            out.whole(ASIDE);
+            self.encode_aside(&mut out);
+        }
         out.0
     }
 
@@ -203,7 +222,7 @@ impl State {
             let [closed_by, revoked_by] = wholes(&mut bytes)?.map(|seq| Some(seq).filter(|&seq| seq > 0));
             let [sends, answered, silent, pending, undelivered, hold_out] = wholes(&mut bytes)?;
             let rewards = bytes.number()?;
-            let counts = Counts { sends, answered, silent, pending, undelivered, hold_out, rewards };
+            let counts = Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: 0 };
             let heard = bytes.hash()?;
             let info =
                 RoundInfo { round, seq, at, seed, rules, decisions, digest, closed_by, revoked_by, counts, heard };
@@ -219,9 +238,39 @@ impl State {
         }
         state.recipes.extend(state.rules.first().map(|first| first.seq));
         while !bytes.is_done() {
-            state.recipes.push(bytes.whole()?);
+            match bytes.whole()? {
+                ASIDE => state.decode_aside(&mut bytes)?,
+                seq => state.recipes.push(seq),
+            }
         }
         Some(state)
+    }
+
+    fn encode_aside(&self, out: &mut Writer) {
+        out.whole(self.aside.len() as u64);
+        for (&round, aside) in &self.aside {
+            let still = self.rounds.get(&round).map_or(0, |info| info.counts.aside);
+            [round, still, aside.len() as u64].into_iter().for_each(|value| out.whole(value));
+            for (&number, &(seq, flaw)) in aside {
+                let flaw = Flaw::ALL.iter().position(|own| *own == flaw).unwrap_or_default();
+                [u64::from(number), seq, flaw as u64].into_iter().for_each(|value| out.whole(value));
+            }
+        }
+    }
+
+    fn decode_aside(&mut self, bytes: &mut Reader<'_>) -> Option<()> {
+        for _ in 0..bytes.whole()? {
+            let [round, still, count] = wholes(bytes)?;
+            let mut aside = Aside::new();
+            for _ in 0..count {
+                let [number, seq, flaw] = wholes(bytes)?;
+                let flaw = *Flaw::ALL.get(usize::try_from(flaw).ok()?)?;
+                aside.insert(u32::try_from(number).ok()?, (seq, flaw));
+            }
+            self.rounds.get_mut(&round)?.counts.aside = still;
+            self.aside.insert(round, aside);
+        }
+        Some(())
     }
 }
 

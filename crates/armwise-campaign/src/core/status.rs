@@ -1,8 +1,9 @@
 //! Where the rounds stand, from the counts that every entry carries; no decision is read.
 
-use super::{Campaign, Counts, Sha, Tag};
+use super::{Campaign, Counts, Flaw, RoundInfo, Sha, Tag};
 use crate::Error;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Where a round stands.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,9 +24,11 @@ pub struct RoundStatus {
     pub silent: u64,
     /// How many may still answer.
     pub pending: u64,
+    /// How many of the pending ones answered, but the rows about them were put aside, by what was wrong with them.
+    pub aside: BTreeMap<Flaw, u64>,
     /// How many did not arrive.
     pub undelivered: u64,
-    /// The mean reward of the sends that have one.
+    /// The mean reward of the sends that arrived, as far as is known ([`Campaign::mean_reward`]).
     pub mean_reward: Option<f64>,
     /// How many customers of the hold-out would have been chosen.
     pub hold_out: u64,
@@ -59,23 +62,7 @@ pub struct Status {
 /// # Errors
 /// [`Error::Damaged`].
 pub fn status(campaign: &Campaign) -> Result<Status, Error> {
-    let rounds = campaign.rounds().values().map(|info| {
-        let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards } = info.counts;
-        let heard = answered + silent;
-        RoundStatus {
-            round: info.round,
-            at: info.at.clone(),
-            closed: info.closed(),
-            revoked: info.revoked(),
-            sends,
-            answered,
-            silent,
-            pending,
-            undelivered,
-            mean_reward: (heard > 0).then(|| rewards / heard as f64),
-            hold_out,
-        }
-    });
+    let rounds = campaign.rounds().values().map(|info| round(campaign, info)).collect::<Result<_, _>>()?;
     let model = campaign.of_rules(&campaign.model()?, campaign.config())?;
     let retired = campaign.promotions().iter().filter(|name| campaign.config().block(name).is_none());
     Ok(Status {
@@ -87,6 +74,40 @@ pub fn status(campaign: &Campaign) -> Result<Status, Error> {
         head: campaign.head().hash,
         model: campaign.model_hash(),
         observations: model.blocks().iter().map(armwise::Block::count).collect(),
-        rounds: rounds.collect(),
+        rounds,
     })
+}
+
+fn round(campaign: &Campaign, info: &RoundInfo) -> Result<RoundStatus, Error> {
+    let Counts { sends, answered, silent, pending, undelivered, hold_out, .. } = info.counts;
+    let aside = campaign.still_aside(info.round, u64::MAX)?;
+    Ok(RoundStatus {
+        round: info.round,
+        at: info.at.clone(),
+        closed: info.closed(),
+        revoked: info.revoked(),
+        sends,
+        answered,
+        silent,
+        pending,
+        aside: aside.into_iter().map(|(flaw, numbers)| (flaw, numbers.len() as u64)).collect(),
+        undelivered,
+        mean_reward: campaign.mean_reward(info)?,
+        hold_out,
+    })
+}
+
+impl Campaign {
+    /// The mean reward of a round's sends that arrived, as far as is known: those that may still answer count as if they
+    /// stay silent, unless the round is closed, when they are left out. None before anything was sent.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn mean_reward(&self, info: &RoundInfo) -> Result<Option<f64>, Error> {
+        let Counts { answered, silent, pending, rewards, .. } = info.counts;
+        let waiting = if info.closed() { 0 } else { pending };
+        let default = if waiting > 0 { self.config_of(info.round)?.reward.default } else { 0.0 };
+        let heard = (answered + silent + waiting) as f64;
+        Ok((heard > 0.0).then(|| (rewards + waiting as f64 * default) / heard))
+    }
 }

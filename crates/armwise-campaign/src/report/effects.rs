@@ -10,6 +10,7 @@ use crate::{
 };
 use armwise::Policy;
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, Normal};
 
 /// What a feature does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -24,6 +25,8 @@ pub struct EffectLine {
     pub effect: f64,
     /// Half the width of its 95 % interval.
     pub half_width: f64,
+    /// Whether zero stays outside when all intervals of the report are widened so that they hold together (Bonferroni).
+    pub together: bool,
 }
 
 pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
@@ -48,7 +51,29 @@ pub(super) fn effects(campaign: &Campaign, real: &[&(Sent, Fate)]) -> Result<Vec
             change: effect.change.clone(),
             effect: posterior.mean(&effect.contrast),
             half_width: Z * noise * posterior.width(&effect.contrast),
+            together: false,
         }));
     }
+    let widened = widened(lines.len());
+    lines.iter_mut().for_each(|line| line.together = line.effect.abs() > widened * line.half_width);
     Ok(lines)
+}
+
+/// How many times as wide as one interval each of `count` intervals must be, so that all hold in 95 % of cases.
+fn widened(count: usize) -> f64 {
+    let normal = Normal::standard();
+    normal.inverse_cdf(1.0 - 0.025 / count.max(1) as f64) / Z
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_intervals_are_widened_as_the_table_of_the_normal_law_says() {
+        // The quantiles at 0.975, 0.99875 and 0.9995 from a printed table.
+        for (count, quantile) in [(1, 1.959_964), (20, 3.023_341), (50, 3.290_527)] {
+            assert!((widened(count) * Z - quantile).abs() < 1e-5, "{count}");
+        }
+    }
 }

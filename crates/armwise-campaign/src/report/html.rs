@@ -3,6 +3,8 @@
 //! Names of campaigns, promotions, columns and segments are the user's and can hold anything: they reach the page
 //! through the plain text of `Cell` and `Bar`, or through `escape`.
 
+mod effects;
+
 use super::{GroupLine, Report, tally::Tally};
 use armwise_charts::{Bar, BarChart, Cell, NARROW, Scene, Table, WIDE, escape, inline, number, page, percent, write};
 
@@ -41,35 +43,59 @@ fn table(head: Vec<Cell>, rows: impl Iterator<Item = Vec<Cell>>) -> String {
 
 const COUNTS: [&str; 5] = ["sent", "delivered", "answered", "silent", "pending"];
 const REWARD: &str = "Mean reward of a send that arrived (95% interval)";
-/// Names are the user's and may be long: they wrap instead of pushing the numbers out of sight.
-const STYLE: &str = "section>.chart{margin-bottom:1.5rem}\n.full{width:100%}\n\
-                     .full tbody th{white-space:normal;overflow-wrap:anywhere;min-width:5.5rem}\n";
+/// Names are the user's and may be long: they wrap instead of pushing the numbers out of sight. Pictures in the rows of
+/// a table take the whole height of the row, so that the line at zero goes through.
+const STYLE: &str = "section>.chart,header>.chart{margin-bottom:1.5rem}\n.full{width:100%}\n\
+                     .full tbody th{white-space:normal;overflow-wrap:anywhere;min-width:5.5rem}\n\
+                     .summary{font-size:1.1rem;line-height:1.5;padding-left:1.15rem;margin:0 0 1.75rem;max-width:47.5rem}\n\
+                     .summary li{margin:0 0 .45rem}\n.summary li::marker{color:var(--axis)}\n\
+                     section>p,section>ul{max-width:47.5rem}\n\
+                     .forest td,.forest th{vertical-align:middle}\n.forest .plot{padding:0 .9rem 0 0}\n\
+                     .forest thead .plot{vertical-align:bottom}\n.forest .chart{max-width:none}\n\
+                     .forest tbody tr+tr .plot{border-top-color:transparent}\n\
+                     .small{font-size:.875rem;color:var(--muted)}\n\
+                     @media (max-width:48rem){.forest .plot{padding-right:.5rem}.forest tbody th{min-width:0}}\n";
 
 /// The page.
 #[must_use]
 pub fn html(report: &Report) -> String {
     let mut body = format!(
-        "<header>\n<p class=\"kicker\">armwise report</p>\n<h1>Campaign {}</h1>\n<p>Algorithm {}; intervals are 95%.</p>\n\
-         <p>Model <code>{}</code>, log <code>{}</code>.</p>\n</header>\n<main>\n",
+        "<header>\n<p class=\"kicker\">armwise report</p>\n<h1>Campaign {}</h1>\n{}{}</header>\n<main>\n",
         escape(&report.campaign),
-        escape(&report.algorithm),
-        report.model,
-        report.head
+        summary(report),
+        picture(report)
     );
-    section(&mut body, "Reward per round", &rounds(report));
-    section(&mut body, "Promotions", &groups("promotion", &report.promotions));
-    if !report.segments.is_empty() {
-        section(&mut body, "Response by segment", &groups("segment", &report.segments));
-    }
-    section(&mut body, "Estimated effects", &effects(report));
-    if !report.calibration.is_empty() {
-        section(&mut body, "Calibration", &calibration(report));
-    }
     if !report.uplift.is_empty() {
         section(&mut body, "Uplift over the hold-out", &uplift(report));
     }
+    section(&mut body, "Round by round", &rounds(report));
+    section(&mut body, "Promotions", &groups("promotion", &report.promotions, report));
+    if !report.segments.is_empty() {
+        section(&mut body, "Response by segment", &groups("segment", &report.segments, report));
+    }
+    section(&mut body, "Estimated effects", &effects::effects(report));
+    if !report.calibration.is_empty() {
+        section(&mut body, "Calibration", &calibration(report));
+    }
+    section(&mut body, "About this page", &about(report));
     body.push_str("</main>\n");
     page(&report.campaign, STYLE, &body)
+}
+
+fn summary(report: &Report) -> String {
+    let lines = report.summary.iter().map(|line| format!("<li>{}</li>\n", escape(line)));
+    format!("<ul class=\"summary\">\n{}</ul>\n", lines.collect::<String>())
+}
+
+/// What proves the numbers, for those who ask.
+fn about(report: &Report) -> String {
+    format!(
+        "<p class=\"small\">All intervals are 95%. The algorithm is {}. The numbers follow from the campaign's journal: \
+         model <code>{}</code>, journal <code>{}</code>; whoever has the campaign's file can compute them again.</p>\n",
+        escape(&report.algorithm),
+        report.model,
+        report.head
+    )
 }
 
 fn section(body: &mut String, title: &str, content: &str) {
@@ -82,21 +108,40 @@ fn chart(chart: &BarChart, draw: fn(&BarChart, f64) -> Scene, alt: &str) -> Stri
 }
 
 fn is_open(line: &super::RoundLine) -> bool {
-    !line.closed && !line.revoked
+    !line.closed && !line.revoked && line.tally.pending > 0
 }
 
-fn rounds(report: &Report) -> String {
-    if report.rounds.is_empty() {
-        return "<p class=\"absent\">No round was chosen yet.</p>\n".to_owned();
+/// Which rounds are left out where only settled ones count.
+fn left_out(report: &Report) -> String {
+    let open: Vec<String> =
+        report.rounds.iter().filter(|line| is_open(line)).map(|line| line.round.to_string()).collect();
+    if open.is_empty() {
+        return String::new();
     }
-    let mean = |line: &super::RoundLine| match (line.revoked, line.closed) {
+    let rounds = if open.len() == 1 { "round" } else { "rounds" };
+    format!(
+        "<p>Mean rewards are without the open {rounds} {}: those who answer early are not like the others.</p>\n",
+        open.join(", ")
+    )
+}
+
+fn mean(line: &super::RoundLine) -> String {
+    match (line.revoked, line.closed) {
         (true, _) => "never sent".to_owned(),
         (false, true) => of(&line.tally),
-        (false, false) => format!("{} so far", reward(line.so_far)),
-    };
+        (false, false) if line.tally.pending == 0 => reward(line.mean_reward),
+        (false, false) => format!("{} so far", reward(line.mean_reward)),
+    }
+}
+
+/// The mean reward of every round.
+fn picture(report: &Report) -> String {
+    if report.rounds.is_empty() {
+        return String::new();
+    }
     let bars = report.rounds.iter().map(|line| Bar {
         label: line.round.to_string(),
-        value: line.so_far,
+        value: line.mean_reward,
         half_width: line.tally.half_width.filter(|_| line.closed),
         dot: None,
         open: is_open(line),
@@ -108,6 +153,13 @@ fn rounds(report: &Report) -> String {
     } else {
         ""
     };
+    chart(&bars, BarChart::vertical, "Bars of the mean reward in each round") + open
+}
+
+fn rounds(report: &Report) -> String {
+    if report.rounds.is_empty() {
+        return "<p class=\"absent\">No round was chosen yet.</p>\n".to_owned();
+    }
     let rows = report.rounds.iter().map(|line| {
         let state = match (line.revoked, line.closed) {
             (true, _) => " (revoked)",
@@ -120,7 +172,10 @@ fn rounds(report: &Report) -> String {
         row
     });
     let names = head(&[&["round"], &COUNTS[..], &["mean reward", "exploration"]].concat());
-    chart(&bars, BarChart::vertical, "Bars of the mean reward in each round") + open + &table(names, rows)
+    "<p>Exploration is the share of sends that went to customers of whom more is to be learned, instead of to those with \
+     the best estimate.</p>\n"
+        .to_owned()
+        + &table(names, rows)
 }
 
 fn bar(line: &GroupLine) -> Bar {
@@ -134,7 +189,7 @@ fn bar(line: &GroupLine) -> Bar {
     }
 }
 
-fn groups(what: &str, lines: &[GroupLine]) -> String {
+fn groups(what: &str, lines: &[GroupLine], report: &Report) -> String {
     let bars = BarChart { labels: String::new(), values: REWARD.to_owned(), bars: lines.iter().map(bar).collect() };
     let rows = lines.iter().map(|line| {
         let mut row = vec![Cell::text(&line.name)];
@@ -143,22 +198,8 @@ fn groups(what: &str, lines: &[GroupLine]) -> String {
         row
     });
     let names = head(&[&[what], &COUNTS[..], &["mean reward"]].concat());
-    chart(&bars, BarChart::horizontal, &format!("Bars of the mean reward of each {what}")) + &table(names, rows)
-}
-
-fn effects(report: &Report) -> String {
-    if report.effects.is_empty() {
-        return "<p class=\"absent\">Not enough rewards yet.</p>\n".to_owned();
-    }
-    let rows = report.effects.iter().map(|line| {
-        let effect = escape(&interval(Some(line.effect), Some(line.half_width)));
-        let sure = line.effect.abs() > line.half_width;
-        let effect = if sure { format!("<strong>{effect}</strong>") } else { effect };
-        let [promotion, column, change] = [&line.promotion, &line.column, &line.change].map(|text| Cell::text(text));
-        vec![promotion, column, change, Cell::html(effect).class("n")]
-    });
-    let names = vec![Cell::text("promotion"), Cell::text("column"), Cell::text("change"), Cell::number("effect")];
-    "<p>By how much the reward changes, all else equal. Bold: zero is outside the interval.</p>\n".to_owned()
+    left_out(report)
+        + &chart(&bars, BarChart::horizontal, &format!("Bars of the mean reward of each {what}"))
         + &table(names, rows)
 }
 
@@ -196,7 +237,29 @@ fn uplift(report: &Report) -> String {
     "<p>The hold-out is a random share of customers who are never contacted. Compared are those of them whom the same \
      rules would have chosen.</p>\n"
         .to_owned()
+        + &uplift_chart(report)
         + &table(head(&["promotion", "sent", "mean reward", "hold-out", "mean reward", "uplift"]), rows)
+}
+
+/// Uplift by promotion, if there is any.
+fn uplift_chart(report: &Report) -> String {
+    let bars: Vec<Bar> = (report.uplift.iter())
+        .filter(|line| line.uplift.is_some())
+        .map(|line| Bar {
+            label: line.promotion.clone(),
+            value: line.uplift,
+            half_width: line.half_width,
+            dot: None,
+            open: false,
+            tip: format!("{}: {}", line.promotion, interval(line.uplift, line.half_width)),
+        })
+        .collect();
+    if bars.is_empty() {
+        return String::new();
+    }
+    let values = "Reward of a send beyond that of the hold-out (95% interval)".to_owned();
+    let bars = BarChart { labels: String::new(), values, bars };
+    chart(&bars, BarChart::horizontal, "Bars of the uplift of each promotion")
 }
 
 #[cfg(test)]
@@ -220,14 +283,16 @@ mod tests {
             closed,
             revoked: false,
             exploration: 0.25,
-            so_far: Some(0.5),
-            tally: tally(),
+            mean_reward: Some(0.5),
+            aside: 0,
+            tally: Tally { pending: u64::from(!closed), ..tally() },
         };
         Report {
             campaign: text(),
             head: Sha::of(name),
             model: Sha::of(name),
             algorithm: text(),
+            summary: vec![text()],
             rounds: vec![round(1, true), round(2, false)],
             promotions: group(),
             segments: group(),
@@ -238,6 +303,7 @@ mod tests {
                 change: text(),
                 effect: -0.2,
                 half_width: 0.1,
+                together: true,
             }],
             uplift: vec![UpliftLine {
                 promotion: text(),
@@ -275,6 +341,6 @@ mod tests {
     #[test]
     fn an_effect_whose_interval_leaves_zero_out_is_bold() {
         let page = html(&report("mail"));
-        assert!(page.contains("<strong>\u{2212}0.2000 ± 0.1000</strong>"));
+        assert!(page.contains("<strong>\u{2212}0.2000 ± 0.1000</strong> ✓") && page.contains("one interval"), "{page}");
     }
 }

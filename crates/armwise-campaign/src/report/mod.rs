@@ -5,6 +5,7 @@
 
 mod effects;
 mod html;
+mod summary;
 mod tally;
 
 pub use effects::EffectLine;
@@ -29,8 +30,10 @@ pub struct RoundLine {
     pub revoked: bool,
     /// The share of sends that the estimate alone would not have chosen; 1 while nothing was known.
     pub exploration: f64,
-    /// The mean reward if the customers who have not answered stay silent.
-    pub so_far: Option<f64>,
+    /// The mean reward, as the status says it: in an open round those who may still answer count as silent so far.
+    pub mean_reward: Option<f64>,
+    /// How many answers were put aside for a bad value and wait to be mended.
+    pub aside: u64,
     /// What came back.
     pub tally: Tally,
 }
@@ -72,6 +75,8 @@ pub struct Report {
     pub model: Sha,
     /// The algorithm's name.
     pub algorithm: String,
+    /// What is to be known first, in sentences.
+    pub summary: Vec<String>,
     /// Round by round.
     pub rounds: Vec<RoundLine>,
     /// Promotion by promotion.
@@ -94,13 +99,12 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
     let mut rounds = Vec::new();
     let mut all: Vec<(Sent, Fate)> = Vec::new();
     for info in campaign.rounds().values() {
-        let default = campaign.config_of(info.round)?.reward.default;
         let of_round = if info.revoked() { Vec::new() } else { fates(campaign, info.round)? };
         let real = || of_round.iter().filter(|(sent, _)| !sent.hold_out);
         let explores = real().filter(|(sent, _)| sent.greedy != Some(true)).count();
-        let ended = |fate: Fate| if fate == Fate::Pending { Fate::Silent(default) } else { fate };
         rounds.push(RoundLine {
-            so_far: Tally::of(real().map(|(_, fate)| ended(*fate))).mean,
+            mean_reward: campaign.mean_reward(info)?,
+            aside: info.counts.aside,
             round: info.round,
             closed: info.closed(),
             revoked: info.revoked(),
@@ -110,10 +114,16 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         all.extend(of_round);
     }
     let real: Vec<&(Sent, Fate)> = all.iter().filter(|(sent, _)| !sent.hold_out).collect();
-    let line = |name: &str, of: &[&(Sent, Fate)]| GroupLine {
-        name: name.to_owned(),
-        predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
-        tally: Tally::of(of.iter().map(|(_, fate)| *fate)),
+    // Those who answer early are not like the others, so an open round has no part in means until nobody is waited for.
+    let open = |round: u64| campaign.rounds().get(&round).is_some_and(|info| !info.closed() && info.counts.pending > 0);
+    let settled = |row: &&(Sent, Fate)| !open(row.0.id.round);
+    let line = |name: &str, of: &[&(Sent, Fate)]| {
+        let Tally { mean, half_width, .. } = Tally::of(of.iter().copied().filter(settled).map(|(_, fate)| *fate));
+        GroupLine {
+            name: name.to_owned(),
+            predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
+            tally: Tally { mean, half_width, ..Tally::of(of.iter().map(|(_, fate)| *fate)) },
+        }
     };
     let promotions = campaign.promotions().iter().map(|promotion| {
         let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == *promotion).collect();
@@ -124,12 +134,16 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         by_segment.entry(row.0.segment.as_deref().unwrap_or("(none)")).or_default().push(row);
     }
     // Rounds chosen before anything was known predict nothing.
-    let mut heard: Vec<&(Sent, Fate)> =
-        real.iter().copied().filter(|(sent, fate)| fate.reward().is_some() && sent.greedy.is_some()).collect();
+    let mut heard: Vec<&(Sent, Fate)> = real
+        .iter()
+        .copied()
+        .filter(settled)
+        .filter(|(sent, fate)| fate.reward().is_some() && sent.greedy.is_some())
+        .collect();
     heard.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean).then(a.0.id.cmp(&b.0.id)));
     let deciles = (0..10).map(|decile| (decile, heard.len() * decile / 10..heard.len() * (decile + 1) / 10));
     let calibration = deciles.filter(|(_, range)| !range.is_empty());
-    Ok(Report {
+    let mut report = Report {
         campaign: campaign.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         head: campaign.head().hash,
         model: campaign.model_hash(),
@@ -140,7 +154,10 @@ pub fn report(campaign: &Campaign) -> Result<Report, Error> {
         effects: effects::effects(campaign, &real)?,
         uplift: uplift(campaign, &all),
         rounds,
-    })
+        summary: Vec::new(),
+    };
+    report.summary = summary::sentences(&report);
+    Ok(report)
 }
 
 fn uplift(campaign: &Campaign, all: &[(Sent, Fate)]) -> Vec<UpliftLine> {

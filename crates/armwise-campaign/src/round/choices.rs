@@ -23,6 +23,8 @@ pub(super) struct Choices<'a> {
     pub(super) by_mean: Option<Choosing<'a>>,
     /// The hold-out's.
     pub(super) hold_out: Option<Choosing<'a>>,
+    /// Whether the rules scaled to the hold-out's share could not be met in it.
+    pub(super) hold_out_failed: bool,
 }
 
 /// A choice from all parts.
@@ -116,7 +118,7 @@ impl Choices<'_> {
     }
 
     pub(super) fn add(&mut self, pieces: &[Prepared]) -> Result<(), armwise::Error> {
-        let Self { main, by_mean, hold_out } = self;
+        let Self { main, by_mean, hold_out, .. } = self;
         for piece in pieces {
             let given = piece.main.as_ref().map_or(0, Part::len);
             main.skip(piece.considered - given);
@@ -135,13 +137,21 @@ impl Choices<'_> {
         Ok(())
     }
 
-    /// Asks the oracles; false if the table must be read once more.
+    /// Asks the oracles; false if the table must be read once more. The hold-out is there to compare with, so a problem
+    /// of its own, such as a small budget that does not divide evenly, is noted and does not stop the round.
     pub(super) fn prove(&mut self) -> Result<bool, armwise::Error> {
-        let Self { main, by_mean, hold_out } = self;
+        let Self { main, by_mean, hold_out, hold_out_failed } = self;
         let by_mean = || by_mean.as_mut().map_or(Ok(Proof::Done), Choosing::prove);
         let (main, by_mean) = rayon::join(|| main.prove(), by_mean);
         let hold_out = hold_out.as_mut().filter(|hold_out| hold_out.has_rows());
-        let hold_out = hold_out.map_or(Ok(Proof::Done), Choosing::prove)?;
+        let hold_out = match hold_out.map_or(Ok(Proof::Done), Choosing::prove) {
+            Err(armwise::Error::Cancelled) => return Err(armwise::Error::Cancelled),
+            Err(_) => {
+                *hold_out_failed = true;
+                Proof::Done
+            }
+            Ok(proof) => proof,
+        };
         Ok([main?, by_mean?, hold_out] == [Proof::Done; 3])
     }
 }

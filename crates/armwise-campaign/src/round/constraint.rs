@@ -1,11 +1,11 @@
 //! The campaign's limits as one of the library's constraints.
 //!
 //! The cheapest oracle that covers the limits is used: an assignment for quotas and groups, with or without a budget; a
-//! budget for a budget alone; quotas for groups with one promotion.
+//! budget for a budget alone; quotas for groups of one column with one promotion.
 
 use crate::config::{Config, GroupLimit};
 use armwise::{
-    Assignment, Budget, Constraint, Limit, OnInfeasible, Quota, Quotas,
+    Assignment, Budget, Constraint, OnInfeasible, Quota, Quotas,
     oracle::{BlockQuotas, Group, OneOrMany, QuotaRange},
 };
 
@@ -25,26 +25,6 @@ pub(super) fn column_of_groups(column: &str) -> String {
 pub(super) fn number_of(groups: &[GroupLimit], group: &GroupLimit) -> f64 {
     let same = |other: &GroupLimit| (&other.column, &other.value) == (&group.column, &group.value);
     groups.iter().position(same).map_or(0.0, |place| place as f64 + 1.0)
-}
-
-/// A limit in the campaign's words.
-pub(super) fn limit_name(config: &Config, limit: &Limit) -> String {
-    let promotion = |block: &usize| &config.promotion[*block].name;
-    match limit {
-        Limit::Block(block) => format!("quota of {}", promotion(block)),
-        Limit::Group { column, values, block } => {
-            let groups = &config.limits.group;
-            let same = |group: &&GroupLimit| {
-                column_of_groups(&group.column) == *column && values.contains(&number_of(groups, group))
-            };
-            let name = groups
-                .iter()
-                .find(same)
-                .map_or(limit.to_string(), |group| format!("{} = {}", group.column, group.value));
-            block.as_ref().map_or(name.clone(), |block| format!("{name} in {}", promotion(block)))
-        }
-        limit => limit.to_string(),
-    }
 }
 
 /// A share of a count, to the nearest.
@@ -80,7 +60,9 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
         exactly: None,
     };
     let groups: Vec<Group> = limits.group.iter().map(group).collect();
-    if let ([(min, max)], None, false) = (&quotas[..], budget, groups.is_empty()) {
+    // The values of one column never cross.
+    let apart = !groups.is_empty() && groups.windows(2).all(|pair| pair[0].column == pair[1].column);
+    if let ([(min, max)], None, true) = (&quotas[..], budget, apart) {
         return Constraint::Quotas(Quotas { k: *max, min: *min, groups, on_infeasible });
     }
     if budget.is_some() && groups.is_empty() && quotas.iter().all(|quota| *quota == (0, None)) {
@@ -95,4 +77,18 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
     let quotas = BlockQuotas::Each(quotas.iter().map(quota).collect());
     let time_limit = limits.time_limit;
     Constraint::Assignment(Assignment { quotas, per_row, groups, on_infeasible, cost, budget, time_limit })
+}
+
+/// The rules without minima, which can always be met: quotas become the most that is sent.
+pub(super) fn without_minima(config: &Config) -> Config {
+    let mut config = config.clone();
+    for quota in config.promotion.iter_mut().filter_map(|promotion| promotion.quota.as_mut()) {
+        let max = match *quota {
+            Quota::Exactly(count) => Some(count),
+            Quota::Between(QuotaRange { max, .. }) => max,
+        };
+        *quota = Quota::Between(QuotaRange { min: 0, max });
+    }
+    config.limits.group.iter_mut().for_each(|group| group.min = 0);
+    config
 }

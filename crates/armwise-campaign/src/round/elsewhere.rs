@@ -129,6 +129,7 @@ impl Plan {
             main: self.main.choosing(&rules)?,
             by_mean: self.by_mean.as_ref().map(|greedy| greedy.choosing(&rules)).transpose()?,
             hold_out: if config.limits.hold_out > 0.0 { Some(self.main.choosing(&scaled)?) } else { None },
+            hold_out_failed: false,
         };
         choices.set_floors(&self.floors)?;
         let parts = Parts::new(&self.setup, self.resting.iter().cloned().collect());

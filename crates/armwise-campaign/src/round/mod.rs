@@ -11,9 +11,10 @@ mod part;
 mod prepare;
 mod sample;
 mod summary;
+mod words;
 
 pub use elsewhere::{Counts, Elsewhere, Found, Plan};
-pub use summary::{ChosenSummary, PromotionSummary, Unfilled, Worth};
+pub use summary::{ChosenSummary, HoldOutRules, PromotionSummary, Unfilled, Worth};
 
 use crate::{
     Campaign, Error,
@@ -26,12 +27,13 @@ use crate::{
     recipe::Recipe,
     table::{ColumnType, SheetFile},
 };
-use armwise::{Choosing, ChosenArm, Greedy, Infeasible, Learner, Limit, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Learner, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
 use rayon::prelude::*;
 use std::collections::HashSet;
+use words::told;
 
 /// Options of a choice.
 #[derive(Debug, Clone, Default)]
@@ -95,10 +97,12 @@ pub fn choose(
     let learner = campaign.learner(&all)?;
     let greedy = Learner::with_model(Greedy { lambda: learner.policy().ridge() }, model)?.with_ties(config.ties);
     let (rules, scaled) = elsewhere::constraints(config);
+    let (_, relaxed) = elsewhere::constraints(&constraint::without_minima(config));
     let mut choices = Choices {
         main: learner.choosing(round, &rules)?,
         by_mean: if known { Some(greedy.choosing(round, &rules)?.keys_only()) } else { None },
         hold_out: if config.limits.hold_out > 0.0 { Some(learner.choosing(round, &scaled)?) } else { None },
+        hold_out_failed: false,
     };
     let resting = resting(campaign, config, round.t)?;
     let kept = kept_columns(config, campaign.recipe(), table)?;
@@ -145,7 +149,25 @@ pub fn choose(
         read(&mut choices)?;
         choices.prove().map_err(|error| told(config, error))?;
     }
-    let Choices { main, by_mean, hold_out } = choices;
+    let mut hold_out_rules = HoldOutRules::Scaled;
+    if choices.hold_out_failed {
+        // Other machines have sent only rows that matter by the rules themselves.
+        let again = if far.is_none() { Some(learner.choosing(round, &relaxed)?) } else { None };
+        (choices.hold_out, choices.hold_out_failed) = (again, false);
+        hold_out_rules = HoldOutRules::WithoutMinima;
+        for _ in 0..2 {
+            if choices.hold_out.is_some() {
+                read(&mut choices)?;
+            }
+            if choices.prove().map_err(|error| told(config, error))? {
+                break;
+            }
+        }
+        if choices.hold_out_failed || choices.hold_out.is_none() {
+            (choices.hold_out, hold_out_rules) = (None, HoldOutRules::Nobody);
+        }
+    }
+    let Choices { main, by_mean, hold_out, .. } = choices;
     let by_mean = by_mean.map(|by_mean| by_mean.chosen());
     let segments = parts.segments();
     let chosen = Chosen::new(main, &segments)?;
@@ -154,7 +176,8 @@ pub fn choose(
     let hold_out = hold_out.map(|hold_out| hold_out.split().1);
     numbered(chosen.0.len() + hold_out.as_ref().map_or(0, |hold_out| hold_out.0.len()))?;
     let sent = write_down(config, round, chosen, hold_out, by_mean.as_deref());
-    let summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
+    let mut summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
+    summary.hold_out_rules = hold_out_rules;
     let sources: Vec<&dyn Source> =
         if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
     let originals = match &kept {
@@ -262,49 +285,6 @@ impl Choice {
         })?;
         Ok(self.summary)
     }
-}
-
-/// Quotas that cannot be met, in the campaign's words.
-fn told(config: &Config, error: armwise::Error) -> Error {
-    let armwise::Error::Infeasible(reason) = &error else { return error.into() };
-    // In a large table, only candidates are counted, so the numbers may be too small.
-    let (reason, counted) = match reason {
-        Infeasible::AmongCandidates { of_kept, .. } => (&**of_kept, false),
-        reason => (reason, true),
-    };
-    if let Infeasible::QuotasCost { least, budget } = reason {
-        let text = format!(
-            "the quotas cost at least about {least}, which is more than the budget of {budget}; lower the quotas, or give \
-             them as {{ max = ... }}"
-        );
-        return Error::Usage(text);
-    }
-    if let Infeasible::Contradiction { minima, needed, maxima, allowed, places, .. } = reason {
-        let names = |limits: &[Limit]| {
-            limits.iter().map(|limit| constraint::limit_name(config, limit)).collect::<Vec<String>>().join(", ")
-        };
-        let most = match (&maxima[..], counted) {
-            ([], true) => format!("who is eligible allows only {places}"),
-            ([], false) => "who is eligible allows fewer".to_owned(),
-            (maxima, true) => {
-                format!("{} allow only {}, eligible customers outside them included", names(maxima), allowed + places)
-            }
-            (maxima, false) => format!("{} allow fewer", names(maxima)),
-        };
-        return Error::Usage(format!(
-            "the limits cannot be met: {} need {needed} sends, but {most}; lower the minima or raise the maxima, or set \
-             limits.on_infeasible = \"fill\"",
-            names(minima)
-        ));
-    }
-    let Infeasible::TooFewRows { blocks, needed, places, .. } = reason else { return error.into() };
-    let names: Vec<&str> = blocks.iter().map(|&block| config.promotion[block].name.as_str()).collect();
-    let names = names.join(", ");
-    let can = if counted { format!("only {places} can be made") } else { "fewer can be made".to_owned() };
-    Error::Usage(format!(
-        "the quotas cannot be met: {names} need {needed} sends, but with who is eligible and the limits {can}; lower the \
-         quotas, write them as {{ max = ... }}, or set limits.on_infeasible = \"fill\""
-    ))
 }
 
 fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Result<Round, Error> {

@@ -1,8 +1,7 @@
 //! The summary of a choice: how many sends, for whom, how much of it is exploration, and which limits kept it from
 //! being better.
 
-use super::constraint::limit_name;
-use super::customers::Customers;
+use super::{customers::Customers, words};
 use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
 use armwise::{Decision, Limit, Quality};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -41,6 +40,19 @@ pub struct Unfilled {
     pub needed: usize,
     /// How many were chosen.
     pub chosen: usize,
+}
+
+/// By which rules the hold-out's customers were chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoldOutRules {
+    /// Those of the round, scaled to its share.
+    #[default]
+    Scaled,
+    /// The same without minima, because they could not be met in so few customers.
+    WithoutMinima,
+    /// None: nobody could be chosen, so the round has nobody to compare with.
+    Nobody,
 }
 
 /// The summary of a choice.
@@ -83,6 +95,9 @@ pub struct ChosenSummary {
     pub missing: Vec<Unfilled>,
     /// What was unusual in the table.
     pub odd: Oddities,
+    /// By which rules the hold-out's customers were chosen.
+    #[serde(default)]
+    pub hold_out_rules: HoldOutRules,
 }
 
 /// JSON has no infinity: it is written as null.
@@ -122,7 +137,7 @@ pub(super) fn summarise(
         *segments.entry(segment.to_owned()).or_default() += 1;
     }
     let sends: u64 = promotions.iter().map(|promotion| promotion.sends).sum();
-    let named = |of: &Limit| limit_name(config, of);
+    let named = |of: &Limit| words::limit(config, of);
     ChosenSummary {
         round: chosen.round.t,
         seed: chosen.round.seed,
@@ -143,5 +158,6 @@ pub(super) fn summarise(
             .collect(),
         promotions,
         odd,
+        hold_out_rules: HoldOutRules::default(),
     }
 }

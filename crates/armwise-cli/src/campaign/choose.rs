@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     campaign: Campaign,
     #[command(flatten)]
     table: TableArguments,
-    /// Where the sends go: CSV (also gz) or Parquet by the extension; standard output unless given.
+    /// Where the sends go: CSV (also gz), xlsx or Parquet by the extension; standard output unless given.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let path = &arguments.campaign.campaign;
     let table = arguments.table.open()?;
     let mut campaign = if arguments.dry_run { File::read(path)? } else { File::write(path, "choose")? };
+    let table = table.with(arguments.table.reading.or(&campaign.config().tables));
     // With --json the object is on stdout, so the sends go to a file or nowhere.
     let out = match (&arguments.out, arguments.campaign.json) {
         (Some(out), _) => Some(out.as_path()),
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let choice = choose(&campaign, &table, options, &|rows| bar.set_position(rows));
     bar.finish_and_clear();
     let choice = choice?;
-    let formulas = if for_spreadsheets || arguments.out.as_deref().is_none_or(streams::is_parquet) {
+    let formulas = if for_spreadsheets || arguments.out.as_deref().is_none_or(streams::has_typed_cells) {
         0
     } else {
         choice.sent.iter().filter(|sent| is_formula(&sent.customer) || is_formula(&sent.promotion)).count()

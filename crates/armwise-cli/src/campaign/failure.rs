@@ -99,9 +99,11 @@ fn hint(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::NoCampaign { .. } => "`armwise init` makes one",
         Error::NeverChosen { .. } => "give it with --table",
-        Error::NoRewards { .. } => "say what each is worth with --only-responders",
+        Error::NoRewards { .. } => {
+            "say what each is worth with --only-responders, or name the column with --reward-column"
+        }
         Error::WhichRound { .. } => "say it with --round",
-        Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv or arrow",
+        Error::UnknownFormat { .. } => "a table that is read may be given --format parquet, csv, tsv, xlsx or arrow",
         Error::OldSchema { .. } => "`armwise migrate OLD NEW` does",
         Error::Refused(Refusal::RoundExists { .. }) => "`armwise export` writes its sends again",
         Error::Refused(Refusal::Frozen(Frozen::Features | Frozen::Gamma)) => "`armwise refit` does",

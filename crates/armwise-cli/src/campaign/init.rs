@@ -15,12 +15,12 @@ use armwise_campaign::{
     init_from,
     output::{Existing, Pending, Protected},
     recipe::Extreme,
-    table::Format,
+    table::TableRules,
 };
 use clap::Args;
 use serde_json::json;
 
-use super::{Campaign, Failure, print, say, streams};
+use super::{Campaign, Failure, Reading, print, say, streams};
 
 /// Arguments of `init`.
 #[derive(Args)]
@@ -30,9 +30,8 @@ pub(crate) struct Arguments {
     /// A table of customers, on a sample of which the features are fitted.
     #[arg(long, value_name = "TABLE")]
     from: PathBuf,
-    /// The table's format where the extension does not tell.
-    #[arg(long)]
-    format: Option<Format>,
+    #[command(flatten)]
+    reading: Reading,
     /// The rules, in TOML.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["promotion", "customer", "seed"])]
     config: Option<PathBuf>,
@@ -59,15 +58,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if path.symlink_metadata().is_ok() {
         return Err(Error::Exists { path: path.clone() }.into());
     }
-    let table = streams::open(&arguments.from, arguments.format)?;
+    let mut table = streams::open(&arguments.from, arguments.reading.format)?;
     let learner = match &arguments.learner {
         Some(file) => Some(SavedLearner::read(&file.display().to_string(), &read(file)?)?),
         None => None,
     };
     let (config, rules) = if let Some(file) = &arguments.config {
-        (Config::parse(&read(file)?, file)?, None)
+        // How the first table is read is kept for those of later weeks.
+        let mut config = Config::parse(&read(file)?, file)?;
+        config.tables = arguments.reading.or(&config.tables);
+        table = table.with(config.tables.clone());
+        (config, None)
     } else {
+        let tables = arguments.reading.or(&TableRules::default());
+        table = table.with(tables.clone());
         let mut config = from_flags(arguments, &table)?;
+        config.tables = tables;
         if let Some(learner) = &learner {
             config.features = learner.origin.features.clone();
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use armwise_campaign::{
     Campaign as File,
-    core::{Feedback, close as close_round, learn, learn_logged, revoke as revoke_round},
+    core::{Feedback, LearnOptions, close as close_round, learn_logged, learn_with, revoke as revoke_round},
 };
 use clap::Args;
 
@@ -22,6 +22,12 @@ pub(crate) struct Arguments {
     campaign: Campaign,
     #[command(flatten)]
     table: TableArguments,
+    /// The column with the customer's id, if it is not named as in the tables of customers.
+    #[arg(long, value_name = "COLUMN")]
+    customer_column: Option<String>,
+    /// The column with the reward, if it is not named reward.
+    #[arg(long, value_name = "COLUMN")]
+    reward_column: Option<String>,
     /// All rows are about this round. Needed for a table without decisions and rounds if several rounds are open.
     #[arg(long)]
     round: Option<u64>,
@@ -82,10 +88,17 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
         &arguments.campaign.campaign,
         arguments.spreadsheets.for_spreadsheets,
     )?;
+    let table = table.with(arguments.table.reading.or(&campaign.config().tables));
     let (learned, rejects) = if arguments.logged {
         learn_logged(&mut campaign, &table, key.as_ref())?
     } else {
-        learn(&mut campaign, &table, feedback, arguments.round, key.as_ref())?
+        let options = LearnOptions {
+            round: arguments.round,
+            key,
+            customer_column: arguments.customer_column.clone(),
+            reward_column: arguments.reward_column.clone(),
+        };
+        learn_with(&mut campaign, &table, feedback, &options)?
     };
     let written = if rejects.is_empty() { None } else { out.write(&rejects)? };
     if let Some(path) = &written {
@@ -112,6 +125,15 @@ pub(crate) fn close(arguments: &RoundArguments) -> Result<u8, Failure> {
         say(&format!("round {round} was closed already; nothing has changed\n"));
     } else {
         say(&format!("round {round} is closed: {silent} without an answer count as {default}\n"));
+    }
+    for (flaw, decisions) in &closed.aside {
+        let some = decisions.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let more = if decisions.len() > 3 { ", ..." } else { "" };
+        say(&format!(
+            "  {} stay pending, {}: {some}{more}; mend the rows that were put aside and learn them\n",
+            decisions.len(),
+            flaw.text()
+        ));
     }
     Ok(0)
 }

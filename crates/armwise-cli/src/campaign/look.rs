@@ -8,13 +8,13 @@ use armwise_campaign::{
     output::{Existing, Pending},
     report::{html, report as make_report},
     store::sqlite::verify as check,
-    table::{Cell, Format, Sheet},
+    table::{Cell, Sheet},
 };
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{
-    Campaign, Failure, Spreadsheets,
+    Campaign, Failure, Reading, Spreadsheets,
     failure::STORAGE,
     print, protected, say,
     streams::{self, Out},
@@ -41,9 +41,8 @@ pub(crate) struct WhyArguments {
     /// The round's table, for a customer who was not chosen.
     #[arg(long)]
     table: Option<PathBuf>,
-    /// The table's format where the extension does not tell.
-    #[arg(long)]
-    format: Option<Format>,
+    #[command(flatten)]
+    reading: Reading,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
@@ -80,7 +79,7 @@ pub(crate) struct ExportArguments {
     /// The round; needed for sends.
     #[arg(long)]
     round: Option<u64>,
-    /// The file: CSV (also gz) or Parquet by the extension; standard output unless given.
+    /// The file: CSV (also gz), xlsx or Parquet by the extension; standard output unless given.
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
     #[command(flatten)]
@@ -113,7 +112,11 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<u8, Failure> {
 
 pub(crate) fn why(arguments: &WhyArguments) -> Result<u8, Failure> {
     let campaign = File::read(&arguments.campaign.campaign)?;
-    let table = arguments.table.as_ref().map(|path| streams::open(path, arguments.format)).transpose()?;
+    let reading = &arguments.reading;
+    let open = |path: &PathBuf| {
+        Ok::<_, Failure>(streams::open(path, reading.format)?.with(reading.or(&campaign.config().tables)))
+    };
+    let table = arguments.table.as_ref().map(open).transpose()?;
     let table = table.as_ref().map(|table| table as &dyn Source);
     let why = core::why(&campaign, &arguments.customer, arguments.round, table)?;
     print(arguments.campaign.json, &why, || text::why(&why));

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use armwise_campaign::{
     core::Key,
     output::Protected,
-    table::{Format, Table},
+    table::{Decimal, Encoding, Format, Separator, Table, TableRules},
 };
 use clap::{Args, Subcommand};
 use failure::Failure;
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Choose(choose::Arguments),
     /// Learn rewards: late, in parts, in any order, repeated; each is counted once.
     #[command(
-        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward; with --logged the customer's columns, promotion, reward and, if known, probability."
+        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward; in any case, or named by --customer-column and --reward-column. With --logged the customer's columns, promotion, reward and, if known, probability."
     )]
     Learn(learn::Arguments),
     /// Change rewards that were learned before.
@@ -122,16 +122,43 @@ impl KeyArgument {
 /// A table to be read.
 #[derive(Args)]
 struct TableArguments {
-    /// The table: Parquet, CSV (also gz) or Arrow IPC by its extension; `-` is standard input.
+    /// The table: Parquet, CSV (also gz), TSV, xlsx or Arrow IPC by its extension; `-` is standard input.
     table: PathBuf,
-    /// The table's format where the extension does not tell: parquet, csv or arrow.
-    #[arg(long)]
-    format: Option<Format>,
+    #[command(flatten)]
+    reading: Reading,
 }
 
 impl TableArguments {
     fn open(&self) -> Result<Table, Failure> {
-        streams::open(&self.table, self.format)
+        streams::open(&self.table, self.reading.format)
+    }
+}
+
+/// How a table is read, where the file and the rules do not tell.
+#[derive(Args)]
+struct Reading {
+    /// The table's format where the extension does not tell: parquet, csv, tsv, xlsx or arrow.
+    #[arg(long)]
+    format: Option<Format>,
+    /// What separates columns of a text table where its header does not tell: "," or ";" or tab.
+    #[arg(long)]
+    separator: Option<Separator>,
+    /// The decimal mark of numbers in a text table where they do not tell: "." or ",".
+    #[arg(long)]
+    decimal: Option<Decimal>,
+    /// The encoding of a text table that is not UTF-8: latin-1, utf-16le or utf-16be.
+    #[arg(long)]
+    encoding: Option<Encoding>,
+    /// The sheet of a workbook that has several.
+    #[arg(long, value_name = "NAME")]
+    sheet: Option<String>,
+}
+
+impl Reading {
+    /// What was said here, and the rest from the campaign's rules.
+    fn or(&self, rules: &TableRules) -> TableRules {
+        let Self { separator, decimal, encoding, ref sheet, .. } = *self;
+        TableRules { separator, decimal, encoding, sheet: sheet.clone(), ..TableRules::default() }.or(rules)
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     let key = arguments.key.key()?;
     let table = arguments.table.open()?;
     let mut campaign = File::write(&arguments.campaign.campaign, "refit")?;
+    let table = table.with(arguments.table.reading.or(&config.tables));
     let refitted = refit(&mut campaign, &table, config, key.as_ref())?;
     if arguments.campaign.json {
         print(true, &refitted, String::new);

@@ -22,9 +22,9 @@ pub(super) fn is_stream(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Whether a file is a Parquet file by its name.
-pub(super) fn is_parquet(path: &Path) -> bool {
-    Format::of(path).is_ok_and(|format| format == Format::Parquet)
+/// Whether a file, by its name, has a format in which a text is never taken for a formula.
+pub(super) fn has_typed_cells(path: &Path) -> bool {
+    Format::of(path).is_ok_and(|format| matches!(format, Format::Parquet | Format::Xlsx))
 }
 
 /// Opens a table: a file, or standard input.
@@ -32,7 +32,8 @@ pub(super) fn open(path: &Path, format: Option<Format>) -> Result<Table, Failure
     if !is_stream(path) {
         return Ok(Table::open(path, format)?);
     }
-    let format = format.ok_or_else(|| Failure::usage("standard input needs --format parquet, csv or arrow"))?;
+    let format =
+        format.ok_or_else(|| Failure::usage("standard input needs --format parquet, csv, tsv, xlsx or arrow"))?;
     Ok(Table::from_file("standard input", spool()?, format))
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::visible::on_one_line;
 use armwise_campaign::{
     core::{Learned, Status, Verified, Why},
-    round::ChosenSummary,
+    round::{ChosenSummary, HoldOutRules},
 };
 
 fn percent(share: f64) -> String {
@@ -44,15 +44,31 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         );
     }
     for price in summary.prices.iter().filter(|price| price.value.abs() > 1e-12) {
-        let _ = writeln!(text, "  {}: one more unit would be worth {:.4}", on_one_line(&price.of), price.value);
+        let more = if price.value > 0.0 { "more" } else { "less" };
+        let (of, value) = (on_one_line(&price.of), price.value.abs());
+        let _ = writeln!(text, "  {of}: one {more} would bring about {value:.4} of reward");
     }
     for missing in &summary.missing {
         let _ =
             writeln!(text, "  warning: {}: {} of {} filled", on_one_line(&missing.of), missing.chosen, missing.needed);
     }
     if summary.upper_bound > summary.objective {
-        let gap = (summary.upper_bound - summary.objective) / summary.upper_bound.abs().max(1e-300);
-        let _ = writeln!(text, "  the sum of scores is within {:.4} % of the best", 100.0 * gap);
+        let gap = 100.0 * (summary.upper_bound - summary.objective) / summary.upper_bound.abs().max(1e-300);
+        // Less than this is rounding to whoever reads it; the numbers are in the summary.
+        if gap >= 0.01 {
+            let _ = writeln!(text, "  a choice that is up to {gap:.2} % better may exist");
+        }
+    }
+    match summary.hold_out_rules {
+        HoldOutRules::Scaled => {}
+        HoldOutRules::WithoutMinima => {
+            text += "  warning: the hold-out is too small for the quotas and the budget scaled to its share, so its customers were \
+                     chosen without minima; the comparison with them is less exact in this round\n";
+        }
+        HoldOutRules::Nobody => {
+            text += "  warning: nobody of the hold-out could be chosen by the scaled rules, so this round has nobody to compare \
+                     with\n";
+        }
     }
     for (column, count) in &summary.odd.unseen {
         let _ = writeln!(text, "  warning: column {column:?}: {count} values that init did not see count as none");
@@ -84,6 +100,9 @@ pub(super) fn learned(learned: &Learned) -> String {
     for (reason, count) in &learned.reasons {
         let _ = writeln!(text, "  {reason}: {count}");
     }
+    if learned.pending > 0 {
+        let _ = writeln!(text, "  {} decisions stay pending until their rows are mended and learned", learned.pending);
+    }
     text
 }
 
@@ -113,12 +132,17 @@ pub(super) fn status(status: &Status) -> String {
             (false, true) => "closed",
             (false, false) => "open",
         };
+        // As the report says it.
+        let so_far = if window == "open" && line.pending > 0 { " so far" } else { "" };
         let mean = line.mean_reward.map_or("-".to_owned(), |mean| format!("{mean:.4}"));
         let _ = writeln!(
             text,
-            "{:>5}  {:<20} {window:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}",
+            "{:>5}  {:<20} {window:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}{so_far}",
             line.round, line.at, line.sends, line.answered, line.silent, line.pending, line.undelivered
         );
+        for (flaw, count) in &line.aside {
+            let _ = writeln!(text, "       pending: {count} {}, whose rows were put aside", flaw.text());
+        }
     }
     text
 }

@@ -39,7 +39,7 @@ pub struct Explicit {
 
 /// An arm of a listed super arm; without a block it is the arm in block 0.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
+#[serde(untagged, deny_unknown_fields, expecting = "expected an id, a name, or one of them with its `block`")]
 pub enum Member {
     /// By id.
     Id(u64),

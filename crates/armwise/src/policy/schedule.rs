@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 /// In TOML and JSON either a number or a table: `alpha = 0.1`, `v = { r = 1.0, s = 1.0, delta = 0.1, k = 100, n = 2000,
 /// rounds = 10 }`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number, or a table with `r`, `s`, `delta` and `k`, and where needed `n` and `rounds`"
+)]
 pub enum Schedule {
     /// The same value in every round.
     Constant(f64),

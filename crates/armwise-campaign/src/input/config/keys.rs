@@ -53,7 +53,7 @@ const fn key(
 }
 
 /// The sections, in the order of the page.
-pub const SECTIONS: [Section; 7] = [
+pub const SECTIONS: [Section; 8] = [
     Section {
         name: "",
         header: "",
@@ -132,6 +132,14 @@ pub const SECTIONS: [Section; 7] = [
                 "",
                 "{ bias = false }",
                 "which columns become features, see [below](#features)",
+            ),
+            key(
+                "tables",
+                "table",
+                "none",
+                "",
+                "{ decimal = \",\" }",
+                "how tables in files are read, where a file does not tell by itself, see [below](#tables)",
             ),
         ],
         outro: "",
@@ -330,6 +338,48 @@ pub const SECTIONS: [Section; 7] = [
                 "where bins begin: here below 30, 30 to 50, 50 to 65, 65 or more; bins only",
             ),
             key("with", "text", "none", "a column that is listed", "\"region\"", "the other column of a cross"),
+        ],
+        outro: "",
+    },
+    Section {
+        name: "tables",
+        header: "[tables]",
+        intro: "What a file shows is detected: the separator by its header, the decimal mark by its numbers, UTF-16 by its byte order\nmark. Where it could mean two things, reading it is an error that names the key to give, here or with the command.",
+        keys: &[
+            key(
+                "separator",
+                "text",
+                "none",
+                "`\",\"`, `\";\"`, `\"tab\"`",
+                "\";\"",
+                "what separates the columns of a text table",
+            ),
+            key("decimal", "text", "none", "`\".\"`, `\",\"`", "\",\"", "the decimal mark of numbers in text"),
+            key(
+                "encoding",
+                "text",
+                "none",
+                "`\"utf-8\"`, `\"latin-1\"`, `\"utf-16le\"`, `\"utf-16be\"`",
+                "\"latin-1\"",
+                "the encoding of text, UTF-8 if it is left out; `\"latin-1\"` includes what Windows adds to it",
+            ),
+            key("sheet", "text", "none", "", "\"Customers\"", "the sheet of a workbook that has several"),
+            key(
+                "customer_column",
+                "text",
+                "none",
+                "",
+                "\"customer_id\"",
+                "the column of a table of responses with the customer's id, if it is not named as in the tables of customers",
+            ),
+            key(
+                "reward_column",
+                "text",
+                "none",
+                "",
+                "\"revenue\"",
+                "the column of a table of responses with the reward, if it is not `reward`",
+            ),
         ],
         outro: "",
     },

@@ -11,7 +11,7 @@ pub(crate) use check::room;
 pub use keys::{Key, SECTIONS, Section, explain, overview, page};
 pub use template::{Guess, LeftOut, guess, quoted, template};
 
-use crate::Error;
+use crate::{Error, table::TableRules};
 use armwise::{Algorithm, ArmWiseTs, OnInfeasible, Quota, Ties};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, path::Path};
@@ -51,6 +51,9 @@ pub struct Config {
     /// The features.
     #[serde(default)]
     pub features: FeatureRules,
+    /// How tables in files are read.
+    #[serde(default, skip_serializing_if = "TableRules::is_empty")]
+    pub tables: TableRules,
 }
 
 /// A promotion.

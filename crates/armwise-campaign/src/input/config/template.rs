@@ -7,7 +7,7 @@ use super::{Config, FeatureColumn, Kind, MissingRule};
 use crate::{
     Error,
     input::Source,
-    table::{BATCH, ColumnType, Rows},
+    table::{BATCH, ColumnType, Parsed, Rows, TableRules, column_named},
 };
 use armwise::id_of;
 use std::{collections::BTreeSet, fmt::Write};
@@ -31,7 +31,12 @@ pub struct Guess {
 /// # Errors
 /// [`Error::Table`] for a table that cannot be read or has no rows.
 pub fn guess(table: &dyn Source, own: &BTreeSet<String>) -> Result<Guess, Error> {
-    let columns: Vec<_> = table.columns()?.into_iter().filter(|(name, _)| !own.contains(name)).collect();
+    let mut columns = table.columns()?;
+    // The rules may write a name in another case than the table.
+    let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
+    let found = |name: &String| column_named(names.iter().map(String::as_str), name).ok().flatten();
+    let own: BTreeSet<&String> = own.iter().filter_map(found).map(|place| &names[place]).collect();
+    columns.retain(|(name, _)| !own.contains(name));
     let mut seen: Vec<Seen> = columns.iter().map(|_| Seen::default()).collect();
     let mut left = BATCH;
     for rows in table.batches(None)? {
@@ -177,11 +182,11 @@ impl Seen {
                     None => self.missing = true,
                     Some(text) => {
                         let text = text.trim();
-                        match text.parse() {
-                            // Reading "nan" says what to do about it.
-                            Ok(number) if f64::is_finite(number) => self.number(number),
-                            Ok(_) => {}
-                            Err(_) => self.words = true,
+                        match rows.parsed(text) {
+                            Parsed::Number(number) => self.number(number),
+                            Parsed::Not => self.words = true,
+                            // Reading it says what to do about it.
+                            Parsed::NotFinite | Parsed::OtherMark | Parsed::Ambiguous => {}
                         }
                         let mut letters = text.chars();
                         self.code |= letters.next() == Some('0') && letters.next().is_some_and(|c| c.is_ascii_digit());
@@ -235,6 +240,29 @@ impl Seen {
 pub fn quoted(text: &str) -> String {
     let json = serde_json::to_string(text).unwrap_or_default();
     json.chars().map(|c| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() }).collect()
+}
+
+/// How tables are read, as TOML; what is left to be detected is a comment.
+fn tables(rules: &TableRules) -> String {
+    let mut text =
+        "\n[tables]                     # how tables are read, where a file does not tell by itself\n".to_owned();
+    let said = serde_json::to_value(rules).unwrap_or_default();
+    for (key, example, what) in [
+        ("separator", ";", "of columns in text: \",\" or \";\" or \"tab\""),
+        ("decimal", ",", "the decimal mark of numbers in text"),
+        ("encoding", "latin-1", "of text that is not UTF-8"),
+        ("sheet", "Customers", "of a workbook with several"),
+        ("customer_column", "customer_id", "of responses, if it has another name there"),
+        ("reward_column", "revenue", "of responses, if it is not \"reward\""),
+    ] {
+        let (off, value) = match said.get(key).and_then(serde_json::Value::as_str) {
+            Some(value) => ("", value),
+            None => ("# ", example),
+        };
+        let line = format!("{off}{key} = {}", quoted(value));
+        let _ = writeln!(text, "{line:<28} # {what}");
+    }
+    text
 }
 
 /// The configuration as TOML with comments, and with questions about columns that only the analyst can answer.
@@ -309,5 +337,6 @@ pub fn template(config: &Config, guess: &Guess) -> String {
     for (name, reason) in left_out.iter().filter(|(name, _)| !asked.iter().any(|column| column.name == *name)) {
         let _ = writeln!(text, "\n# {} is left out: {reason}.", quoted(name));
     }
+    text += &tables(&config.tables);
     text
 }

@@ -124,7 +124,7 @@ fn read<'a>(column: &Fitted, rows: &'a Rows, odd: &mut Oddities) -> Result<Value
         rows.bad(
             row,
             column.name(),
-            "a value is missing; the rules can say how to fill it (missing = \"mean\" or \"zero\")",
+            "a value is missing, and the campaign began without a rule to fill it; fill it in, or leave the row out",
         )
     };
     let values = match column {

@@ -162,17 +162,29 @@ fn take(
         Ok(())
     })?;
     for (column, &length) in config.features.column.iter().zip(lengths) {
+        let strict = column.missing == MissingRule::Error;
+        let refuse = |row: usize| {
+            let fills = if column.kind == Kind::Numeric { "\"mean\" or \"zero\"" } else { "\"zero\"" };
+            let problem = format!("a value is missing; fill it in, or say under features how to: missing = {fills}");
+            rows.bad(row, &column.name, problem)
+        };
         let mut put = |place: usize, raw: Raw| sample[first + place].values.push(raw);
         match column.kind {
             // Made of other columns.
             Kind::Cross => (0..taken.len()).for_each(|place| put(place, Raw::Text(None))),
             Kind::Numeric | Kind::Log | Kind::Bins => {
                 let numbers = rows.numbers(&column.name)?;
+                if let Some(row) = numbers.iter().position(|number| strict && number.is_nan()) {
+                    return Err(refuse(row));
+                }
                 taken.iter().enumerate().for_each(|(place, &row)| put(place, Raw::Number(numbers[row])));
             }
             Kind::Categorical => {
                 let mut next = 0;
                 rows.each_level(&column.name, |row, text| {
+                    if strict && text.is_none() {
+                        return Err(refuse(row));
+                    }
                     if text.is_some_and(|text| text.len() > LONGEST) {
                         return Err(rows.bad(row, &column.name, format!("a category has at most {LONGEST} bytes")));
                     }
@@ -185,6 +197,10 @@ fn take(
             }
             Kind::Vector => {
                 let vectors = rows.vectors(&column.name, length)?;
+                let missing = |row: &usize| strict && length > 0 && vectors[row * length].is_nan();
+                if let Some(row) = (0..rows.len()).find(missing) {
+                    return Err(refuse(row));
+                }
                 let vector = |row: usize| vectors[row * length..(row + 1) * length].to_vec();
                 taken.iter().enumerate().for_each(|(place, &row)| put(place, Raw::Vector(vector(row))));
             }

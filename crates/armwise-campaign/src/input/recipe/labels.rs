@@ -6,6 +6,7 @@
 //! two changes together do more than each alone.
 
 use super::{Fitted, Recipe};
+use crate::table::flag;
 
 /// A question that theta answers: by how much does the reward change.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,25 @@ pub struct Effect {
     pub change: String,
     /// The contrast: the effect is its inner product with theta.
     pub contrast: Vec<f64>,
+}
+
+/// The words of two levels that say yes and no, in the order of the levels.
+fn yes_or_no(levels: &[String]) -> Option<[&'static str; 2]> {
+    match levels {
+        [a, b] => match [flag(a)?, flag(b)?] {
+            [false, true] => Some(["no", "yes"]),
+            [true, false] => Some(["yes", "no"]),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a column of numbers holds nothing but 0 and 1, told by its mean p and its variance, which is p (1 - p) then:
+/// between 0 and 1 no other numbers have so large a variance.
+fn is_yes_or_no(mean: f64, sd: f64) -> bool {
+    let expected = mean * (1.0 - mean);
+    mean > 0.0 && mean < 1.0 && (sd * sd - expected).abs() < 1e-9 * expected
 }
 
 /// A bin in words.
@@ -80,12 +100,17 @@ impl Recipe {
         };
         let instead = |common: usize, levels: &[String]| {
             let others = (0..levels.len()).filter(|place| *place != common);
-            let change = |place: usize| format!("{} instead of {}", levels[place], levels[common]);
+            let words = yes_or_no(levels);
+            let word = |place: usize| words.map_or(levels[place].as_str(), |words| words[place]);
+            let change = |place: usize| format!("{} instead of {}", word(place), word(common));
             others.map(|place| (change(place), one(levels.len(), place, Some(common)))).collect()
         };
         match column {
             Fitted::Numeric { name, sd, log: true, .. } => {
                 vec![(format!("1 + {name} doubled"), vec![std::f64::consts::LN_2 / sd])]
+            }
+            Fitted::Numeric { mean, sd, clip: None, .. } if is_yes_or_no(*mean, *sd) => {
+                vec![("yes instead of no".to_owned(), vec![1.0 / sd])]
             }
             Fitted::Numeric { sd, .. } => vec![(format!("+1 sd ({sd:.4})"), vec![1.0])],
             Fitted::Categorical { levels, common, .. } => instead(*common, levels),
@@ -109,5 +134,40 @@ impl Recipe {
                 changes
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::MissingRule;
+
+    #[test]
+    fn a_column_of_zeros_and_ones_is_yes_instead_of_no() {
+        let of = |values: &[f64]| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
+            let missing = MissingRule::Error;
+            let column = Fitted::Numeric { name: "n".to_owned(), missing, mean, sd, log: false, clip: None };
+            let recipe = Recipe { bias: false, columns: vec![column], scale: 1.0, sample: values.len() };
+            let effect = recipe.effects().remove(0);
+            (effect.change, effect.contrast[0] * sd)
+        };
+        let (change, steps) = of(&[0.0, 1.0, 1.0, 0.0, 0.0]);
+        assert_eq!(change, "yes instead of no");
+        // From 0 to 1 is one divided by the standard deviation in standardised units.
+        assert!((steps - 1.0).abs() < 1e-12);
+        for other in [&[0.0, 0.5, 1.0][..], &[0.0, 1.0, 2.0], &[1.0, 1.0], &[-1.0, 1.0]] {
+            assert!(of(other).0.starts_with("+1 sd"), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn two_categories_that_say_yes_and_no_are_called_so() {
+        let words = |levels: &[&str]| yes_or_no(&levels.iter().map(|&level| level.to_owned()).collect::<Vec<_>>());
+        assert_eq!(words(&["0", "1"]), Some(["no", "yes"]));
+        assert_eq!(words(&["Y", "n"]), Some(["yes", "no"]));
+        assert_eq!(words(&["north", "south"]), None);
+        assert_eq!(words(&["0", "1", "2"]), None);
     }
 }

@@ -4,6 +4,7 @@
 
 use super::{
     guard::guarded,
+    rules::Decimal,
     values::{ColumnType, Rows},
 };
 use crate::Error;
@@ -20,6 +21,8 @@ pub struct Batches {
     inner: Option<Box<Inner>>,
     table: Arc<str>,
     next_row: u64,
+    /// Of numbers in text; none where it is not known.
+    decimal: Option<Decimal>,
 }
 
 impl Batches {
@@ -30,7 +33,12 @@ impl Batches {
         schema: SchemaRef,
         batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
     ) -> Self {
-        Self { schema, inner: Some(Box::new(batches)), table: name.into(), next_row: 1 }
+        Self { schema, inner: Some(Box::new(batches)), table: name.into(), next_row: 1, decimal: Some(Decimal::Point) }
+    }
+
+    /// The same with another decimal mark of numbers in text, or an unknown one.
+    pub(super) fn with_decimal(self, decimal: Option<Decimal>) -> Self {
+        Self { decimal, ..self }
     }
 
     /// The columns in their order.
@@ -58,7 +66,7 @@ impl Iterator for Batches {
                 Ok(batch) => {
                     let first = self.next_row;
                     self.next_row += batch.num_rows() as u64;
-                    Ok(Rows::new(batch, Arc::clone(&self.table), first))
+                    Ok(Rows::new(batch, Arc::clone(&self.table), first, self.decimal))
                 }
                 Err(ArrowError::ExternalError(error)) => match error.downcast::<Error>() {
                     Ok(error) => Err(*error),
@@ -75,19 +83,35 @@ pub(crate) fn columns_of(schema: &SchemaRef) -> Vec<(String, ColumnType)> {
     schema.fields().iter().map(|field| (field.name().clone(), ColumnType::of(field.data_type()))).collect()
 }
 
+/// The place of a column: the one with exactly this name, or else the only one whose name differs in case or in blanks
+/// around it. None if there is none; an error if it could be two.
+pub(crate) fn column_named<'a>(
+    names: impl Iterator<Item = &'a str> + Clone,
+    name: &str,
+) -> Result<Option<usize>, String> {
+    let alike = |own: &str| own.trim().to_lowercase() == name.trim().to_lowercase();
+    let exact = names.clone().enumerate().filter(|(_, own)| *own == name).map(|(place, _)| place);
+    let similar = names.enumerate().filter(|(_, own)| alike(own)).map(|(place, _)| place);
+    for mut places in [Box::new(exact) as Box<dyn Iterator<Item = usize>>, Box::new(similar)] {
+        match (places.next(), places.next()) {
+            (Some(place), None) => return Ok(Some(place)),
+            (Some(_), Some(_)) => return Err(format!("two columns have the name {name:?}")),
+            (None, _) => {}
+        }
+    }
+    Ok(None)
+}
+
 /// The places of the named columns, in the table's order.
 pub(crate) fn places(table: &str, schema: &SchemaRef, only: &[String]) -> Result<Vec<usize>, Error> {
+    let names = || schema.fields().iter().map(|field| field.name().as_str());
     let mut places = Vec::with_capacity(only.len());
     for name in only {
-        let mut at = schema.fields().iter().enumerate().filter(|(_, field)| field.name() == name).map(|(at, _)| at);
-        match (at.next(), at.next()) {
-            (Some(place), None) => places.push(place),
-            (None, _) => {
-                let has: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-                return Err(Error::table(table, format!("column {name:?} is missing; there are {}", has.join(", "))));
-            }
-            (Some(_), Some(_)) => return Err(Error::table(table, format!("two columns have the name {name:?}"))),
-        }
+        let place = column_named(names(), name).map_err(|problem| Error::table(table, problem))?;
+        places.push(place.ok_or_else(|| {
+            let has = names().collect::<Vec<_>>().join(", ");
+            Error::table(table, format!("column {name:?} is missing; there are {has}"))
+        })?);
     }
     places.sort_unstable();
     places.dedup();

@@ -1,15 +1,22 @@
 //! CSV as text columns, read strictly: broken quoting is an error with its row and column.
 //!
 //! Written here because CSV crates accept broken quoting silently (`"a"b` becomes `ab`, a quote that never closes
-//! swallows the rest of the file), and here a wrong row costs money. An empty field is a missing value.
+//! swallows the rest of the file), and here a wrong row costs money. An empty field is a missing value. What separates
+//! fields and which mark numbers have is told, or found in the first 64 KB (`sniff.rs`).
 
-use super::{BATCH, MOST_COLUMNS, values::LINE};
+use super::{
+    BATCH, MOST_COLUMNS,
+    decode::{Decoding, encoding},
+    rules::{Decimal, Encoding, Separator, TableRules},
+    sniff,
+    values::LINE,
+};
 use crate::Error;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array, builder::StringBuilder};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use flate2::read::MultiGzDecoder;
 use std::{
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Cursor, Read},
     sync::Arc,
 };
 
@@ -22,10 +29,16 @@ const LARGEST_ROW: usize = 1 << 24;
 /// A batch ends when it has this many bytes, even if it has few rows.
 const LARGE_BATCH: usize = 1 << 26;
 
+/// How much of a file tells its encoding, its separator and its decimal mark.
+const HEAD: u64 = 1 << 16;
+
 /// Reads CSV, plain or gzip, in batches of text columns.
 pub(crate) struct CsvReader {
     table: String,
     input: Box<dyn BufRead + Send>,
+    separator: Separator,
+    /// The decimal mark of its numbers; none where it is not known.
+    pub(super) decimal: Option<Decimal>,
     names: Vec<String>,
     kept: Vec<usize>,
     /// Data rows read so far.
@@ -51,22 +64,49 @@ enum State {
 
 impl CsvReader {
     /// Reads the header.
-    pub(crate) fn open(table: &str, mut input: impl BufRead + Send + 'static) -> Result<Self, Error> {
-        let head = input.fill_buf().map_err(|error| Error::unreadable(table, "", error))?;
-        let input: Box<dyn BufRead + Send> = if head.starts_with(&[0x1f, 0x8b]) {
+    pub(crate) fn open(
+        table: &str,
+        mut input: impl BufRead + Send + 'static,
+        rules: &TableRules,
+    ) -> Result<Self, Error> {
+        let unreadable = |error| Error::unreadable(table, "", error);
+        let packed = input.fill_buf().map_err(unreadable)?.starts_with(&[0x1f, 0x8b]);
+        let input: Box<dyn BufRead + Send> = if packed {
             Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(input)))
         } else {
             Box::new(input)
         };
+        let (mut head, mut input) = headed(input).map_err(unreadable)?;
+        let (found, mark) = encoding(&head, rules.encoding).map_err(|problem| Error::table(table, problem))?;
+        input.consume(mark);
+        if found == Encoding::Utf8 {
+            head.drain(..mark);
+        } else {
+            let decoded = BufReader::with_capacity(1 << 16, Decoding::new(input, found));
+            (head, input) = headed(Box::new(decoded)).map_err(unreadable)?;
+        }
+        let stated = sniff::stated(&head);
+        let separator = match (rules.separator, stated) {
+            (Some(separator), _) | (None, Some((separator, _))) => separator,
+            (None, None) => sniff::separator(&head).map_err(|problem| Error::table(table, problem))?,
+        };
+        if let Some((_, line)) = stated {
+            input.consume(line);
+            head.drain(..line);
+        }
+        let decimal = rules.decimal.or_else(|| sniff::decimal(&head, separator));
         let (table, bytes, ends) = (table.to_owned(), Vec::new(), Vec::new());
+        let lines = u64::from(stated.is_some());
         let mut reader = Self {
             table,
             input,
+            separator,
+            decimal,
             names: Vec::new(),
             kept: Vec::new(),
             row: 0,
-            lines: 0,
-            begins: 1,
+            lines,
+            begins: lines + 1,
             bytes,
             ends,
             failed: false,
@@ -75,9 +115,6 @@ impl CsvReader {
             return Err(Error::table(&reader.table, "the file is empty; its first line must name the columns"));
         }
         reader.names = reader.fields().map(str::to_owned).collect();
-        if let Some(name) = reader.names.first_mut() {
-            *name = name.trim_start_matches('\u{feff}').to_owned();
-        }
         reader.kept = (0..reader.names.len()).collect();
         Ok(reader)
     }
@@ -109,6 +146,15 @@ impl CsvReader {
 
     /// Reads one record into `bytes` and `ends`; false at the end. Empty lines are skipped.
     fn record(&mut self) -> Result<bool, Error> {
+        match self.separator {
+            Separator::Comma => self.record_by::<b','>(),
+            Separator::Semicolon => self.record_by::<b';'>(),
+            Separator::Tab => self.record_by::<b'\t'>(),
+        }
+    }
+
+    /// The separator is known to the compiler, so that the loop over bytes compares with a constant.
+    fn record_by<const SEPARATOR: u8>(&mut self) -> Result<bool, Error> {
         self.bytes.clear();
         self.ends.clear();
         self.begins = self.lines + 1;
@@ -147,7 +193,7 @@ impl CsvReader {
                         self.lines += u64::from(byte == b'\n');
                         self.bytes.push(byte);
                     }
-                    (_, b',') => {
+                    (_, byte) if byte == SEPARATOR => {
                         self.ends.push(self.bytes.len());
                         start = self.bytes.len();
                         state = State::FieldStart;
@@ -204,12 +250,12 @@ impl CsvReader {
         let mut start = 0;
         for end in ends {
             if let Err(error) = std::str::from_utf8(&self.bytes[start..end]) {
-                return Err(self.bad(format!("not UTF-8: {error}")));
+                return Err(self.bad(not_utf8(&error)));
             }
             self.ends.push(end);
             start = end;
         }
-        Err(self.bad("not UTF-8"))
+        Err(self.bad("not UTF-8; give the encoding, or save the table as UTF-8"))
     }
 
     fn check_width(&self) -> Result<(), Error> {
@@ -217,7 +263,10 @@ impl CsvReader {
             return Ok(());
         }
         let (row, found, expected) = (self.row + 1, self.ends.len(), self.names.len());
-        Err(Error::table(&self.table, format!("row {row} has {found} fields, but the header has {expected}")))
+        let separator: &str = self.separator.into();
+        let problem =
+            format!("row {row} has {found} fields, but the header has {expected}, separated by {separator:?}");
+        Err(Error::table(&self.table, problem))
     }
 
     fn batch(&mut self) -> Result<Option<RecordBatch>, Error> {
@@ -230,7 +279,7 @@ impl CsvReader {
                 match std::str::from_utf8(&self.bytes[start(place)..self.ends[place]]) {
                     Ok(text) if !text.is_empty() => builder.append_value(text),
                     Ok(_) => builder.append_null(),
-                    Err(error) => return Err(self.bad(format!("not UTF-8: {error}"))),
+                    Err(error) => return Err(self.bad(not_utf8(&error))),
                 }
             }
             self.row += 1;
@@ -246,6 +295,17 @@ impl CsvReader {
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns);
         batch.map(Some).map_err(|error| Error::unreadable(&self.table, "", error))
     }
+}
+
+fn not_utf8(error: &std::str::Utf8Error) -> String {
+    format!("not UTF-8: {error}; if it was saved on Windows, give encoding = \"latin-1\", or save it as UTF-8")
+}
+
+/// The first bytes of a text, and a reader that begins with them.
+fn headed(mut input: Box<dyn BufRead + Send>) -> std::io::Result<(Vec<u8>, Box<dyn BufRead + Send>)> {
+    let mut head = Vec::new();
+    (&mut input).take(HEAD).read_to_end(&mut head)?;
+    Ok((head.clone(), Box::new(Cursor::new(head).chain(input))))
 }
 
 impl Iterator for CsvReader {

@@ -8,7 +8,9 @@ use super::{
     batches::{Batches, Inner, places},
     csv::CsvReader,
     guard::guarded,
+    rules::{Separator, TableRules},
     values::ColumnType,
+    xlsx,
 };
 use crate::{Error, Source, core::Sha, error::Cause};
 use arrow_array::RecordBatchReader;
@@ -30,8 +32,12 @@ use std::{
 pub enum Format {
     /// Apache Parquet.
     Parquet,
-    /// Comma-separated values with a header, plain or gzip.
+    /// Values separated by commas, semicolons or tabs with a header, plain or gzip.
     Csv,
+    /// The same, separated by tabs.
+    Tsv,
+    /// A sheet of a workbook.
+    Xlsx,
     /// Arrow IPC, file or stream.
     Arrow,
 }
@@ -43,8 +49,10 @@ impl FromStr for Format {
         match text {
             "parquet" => Ok(Self::Parquet),
             "csv" | "csv.gz" => Ok(Self::Csv),
+            "tsv" | "tsv.gz" => Ok(Self::Tsv),
+            "xlsx" => Ok(Self::Xlsx),
             "arrow" | "ipc" | "feather" => Ok(Self::Arrow),
-            other => Err(format!("{other:?} is none of parquet, csv, csv.gz, arrow")),
+            other => Err(format!("{other:?} is none of parquet, csv, csv.gz, tsv, tsv.gz, xlsx, arrow")),
         }
     }
 }
@@ -59,7 +67,9 @@ impl Format {
         let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
         match () {
             () if ends(&[".parquet", ".pq"]) => Ok(Self::Parquet),
-            () if ends(&[".csv", ".csv.gz"]) => Ok(Self::Csv),
+            () if ends(&[".csv", ".csv.gz", ".txt", ".txt.gz"]) => Ok(Self::Csv),
+            () if ends(&[".tsv", ".tsv.gz", ".tab"]) => Ok(Self::Tsv),
+            () if ends(&[".xlsx", ".xlsm"]) => Ok(Self::Xlsx),
             () if ends(&[".arrow", ".ipc", ".feather", ".arrows"]) => Ok(Self::Arrow),
             () => Err(Error::UnknownFormat { path: path.to_owned() }),
         }
@@ -72,6 +82,7 @@ pub struct Table {
     name: String,
     format: Format,
     file: File,
+    rules: TableRules,
 }
 
 impl Table {
@@ -95,7 +106,13 @@ impl Table {
     /// A table in a file that is already open, under a name for messages.
     #[must_use]
     pub fn from_file(name: &str, file: File, format: Format) -> Self {
-        Self { name: name.to_owned(), format, file }
+        Self { name: name.to_owned(), format, file, rules: TableRules::default() }
+    }
+
+    /// The same table, read by these rules where it does not say by itself how it is to be read.
+    #[must_use]
+    pub fn with(self, rules: TableRules) -> Self {
+        Self { rules, ..self }
     }
 
     fn refused(&self, error: std::io::Error) -> Error {
@@ -120,6 +137,20 @@ impl Table {
         Ok(builder.with_projection(mask))
     }
 
+    /// A text table. Its reader has counted the columns.
+    fn text(&self, file: File, only: Option<&[String]>) -> Result<Batches, Error> {
+        let mut rules = self.rules.clone();
+        if self.format == Format::Tsv {
+            rules.separator = Some(Separator::Tab);
+        }
+        let mut reader = CsvReader::open(&self.name, BufReader::with_capacity(1 << 16, file), &rules)?;
+        if let Some(only) = only {
+            reader.keep(&places(&self.name, &reader.schema(), only)?);
+        }
+        let (schema, decimal) = (reader.schema(), reader.decimal);
+        Ok(Batches::new(&self.name, schema, reader).with_decimal(decimal))
+    }
+
     fn read(&self, only: Option<&[String]>) -> Result<Batches, Error> {
         let mut file = self.file.try_clone().map_err(|error| self.refused(error))?;
         file.seek(SeekFrom::Start(0)).map_err(|error| self.refused(error))?;
@@ -138,13 +169,8 @@ impl Table {
                     Some(only) => arrow::open(again, Some(only)).map_err(|error| self.unreadable(error))?,
                 }
             }
-            Format::Csv => {
-                let mut reader = CsvReader::open(&self.name, BufReader::with_capacity(1 << 16, file))?;
-                if let Some(places) = places(&reader.schema())? {
-                    reader.keep(&places);
-                }
-                (reader.schema(), Box::new(reader))
-            }
+            Format::Csv | Format::Tsv => return self.text(file, only),
+            Format::Xlsx => return xlsx::read(file, &self.name, &self.rules, only),
         };
         if schema.fields().len() > MOST_COLUMNS {
             let problem = format!("it has {} columns; {MOST_COLUMNS} is the most that is read", schema.fields().len());

@@ -4,7 +4,12 @@
 //! what becomes of it. Infinities, numbers above 1e100 and text that is not a number, "nan" and "inf" included, are errors
 //! with row and column.
 
-use super::arrays::{all_finite, numbers_of, whole_numbers};
+use super::{
+    arrays::{all_finite, numbers_of, whole_numbers},
+    batches::column_named,
+    numbers::{Parsed, flag, parse},
+    rules::Decimal,
+};
 use crate::Error;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch,
@@ -57,17 +62,19 @@ pub struct Rows {
     batch: RecordBatch,
     table: Arc<str>,
     first: u64,
+    /// The decimal mark of numbers in text; none where it is not known.
+    pub(super) decimal: Option<Decimal>,
 }
 
 impl Rows {
-    pub(super) fn new(batch: RecordBatch, table: Arc<str>, first: u64) -> Self {
-        Self { batch, table, first }
+    pub(super) fn new(batch: RecordBatch, table: Arc<str>, first: u64, decimal: Option<Decimal>) -> Self {
+        Self { batch, table, first, decimal }
     }
 
     /// At most `count` of the rows, from `first` on.
     pub(crate) fn piece(&self, first: usize, count: usize) -> Self {
         let batch = self.batch.slice(first, count.min(self.len() - first));
-        Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64 }
+        Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64, decimal: self.decimal }
     }
 
     /// The rows as Arrow has them.
@@ -79,7 +86,7 @@ impl Rows {
     pub(crate) fn filtered(&self, wanted: &[bool]) -> Result<Self, Error> {
         let batch = filter_record_batch(&self.batch, &BooleanArray::from(wanted.to_vec()));
         let batch = batch.map_err(|error| Error::unreadable(&self.table, "", error))?;
-        Ok(Self { batch, table: Arc::clone(&self.table), first: 1 })
+        Ok(Self { batch, table: Arc::clone(&self.table), first: 1, decimal: self.decimal })
     }
 
     /// Rows of one table together; none without any.
@@ -87,7 +94,12 @@ impl Rows {
         let Some(first) = parts.first() else { return Ok(None) };
         let batch = concat_batches(&first.batch.schema(), parts.iter().map(|part| &part.batch));
         let batch = batch.map_err(|error| Error::unreadable(&first.table, "", error))?;
-        Ok((batch.num_rows() > 0).then(|| Self { batch, table: Arc::clone(&first.table), first: 1 }))
+        Ok((batch.num_rows() > 0).then(|| Self {
+            batch,
+            table: Arc::clone(&first.table),
+            first: 1,
+            decimal: first.decimal,
+        }))
     }
 
     /// How many rows.
@@ -119,7 +131,16 @@ impl Rows {
     /// Whether there is such a column.
     #[must_use]
     pub fn has(&self, column: &str) -> bool {
-        self.batch.column_by_name(column).is_some()
+        self.find(column).is_some()
+    }
+
+    /// The column with this name, which may differ in case.
+    fn find(&self, name: &str) -> Option<&ArrayRef> {
+        self.batch.column_by_name(name).or_else(|| {
+            let schema = self.batch.schema_ref();
+            let place = column_named(schema.fields().iter().map(|field| field.name().as_str()), name);
+            place.ok().flatten().map(|place| self.batch.column(place))
+        })
     }
 
     /// An error about a cell.
@@ -129,11 +150,11 @@ impl Rows {
         Error::Cell { table, row, column: column.to_owned(), problem: problem.into() }
     }
 
-    fn column(&self, name: &str) -> Result<&ArrayRef, Error> {
-        self.batch.column_by_name(name).ok_or_else(|| Error::table(&self.table, format!("column {name:?} is missing")))
+    pub(super) fn column(&self, name: &str) -> Result<&ArrayRef, Error> {
+        self.find(name).ok_or_else(|| Error::table(&self.table, format!("column {name:?} is missing")))
     }
 
-    fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
+    pub(super) fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
         Error::table(&self.table, format!("column {column:?} has type {data}, but {must} are needed"))
     }
 
@@ -161,7 +182,7 @@ impl Rows {
         }
     }
 
-    fn too_large(&self, row: usize, column: &str, number: f64) -> Error {
+    pub(super) fn too_large(&self, row: usize, column: &str, number: f64) -> Error {
         let problem = if number.is_infinite() {
             format!("{number} is not a finite number")
         } else {
@@ -174,7 +195,7 @@ impl Rows {
 
     /// The numbers of a column that stores them in single precision, if none is missing or infinite.
     pub(crate) fn singles(&self, column: &str) -> Option<&[f32]> {
-        let singles = self.batch.column_by_name(column)?.as_primitive_opt::<Float32Type>()?;
+        let singles = self.find(column)?.as_primitive_opt::<Float32Type>()?;
         let finite = all_finite(singles.values());
         (singles.null_count() == 0 && finite).then(|| &singles.values()[..])
     }
@@ -204,7 +225,8 @@ impl Rows {
     pub(crate) fn originals(&self, column: &str) -> Result<Vec<Option<String>>, Error> {
         let array = self.column(column)?;
         if ColumnType::of(array.data_type()) != ColumnType::Vector {
-            return self.any_texts(column);
+            let texts = self.any_texts(column)?;
+            return Ok(texts.into_iter().map(|text| text.map(|text| self.with_point(text))).collect());
         }
         let mut texts = Vec::with_capacity(self.len());
         for row in 0..self.len() {
@@ -217,16 +239,38 @@ impl Rows {
         Ok(texts)
     }
 
-    fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
-        match text.trim().parse::<f64>() {
-            Ok(number) if number.is_finite() => Ok(number),
-            Ok(_) => {
-                let text = short(text);
-                let problem = format!("{text:?} is not a finite number; leave the field empty where one is missing");
-                Err(self.bad(row, column, problem))
+    /// A text with a decimal point, if it is a number with the decimal comma of these rows.
+    pub(crate) fn with_point(&self, text: String) -> String {
+        let comma = self.decimal == Some(Decimal::Comma) && matches!(self.parsed(&text), Parsed::Number(_));
+        if comma { text.replacen(',', ".", 1) } else { text }
+    }
+
+    /// What a text of these rows is as a number.
+    pub(crate) fn parsed(&self, text: &str) -> Parsed {
+        parse(text, self.decimal)
+    }
+
+    pub(super) fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
+        let shown = short(text);
+        let problem = match self.parsed(text) {
+            Parsed::Number(number) => return Ok(number),
+            Parsed::NotFinite => {
+                format!("{shown:?} is not a finite number; leave the field empty where one is missing")
             }
-            Err(_) => Err(self.bad(row, column, format!("{:?} is not a number", short(text)))),
-        }
+            Parsed::OtherMark if self.decimal == Some(Decimal::Comma) => format!(
+                "{shown:?} has a decimal point where numbers have a decimal comma; write it with a comma, or give \
+                 decimal = \".\" if all numbers have a point"
+            ),
+            Parsed::OtherMark => {
+                format!("{shown:?} is not a number; if the comma is a decimal comma, give decimal = \",\"")
+            }
+            Parsed::Ambiguous => format!(
+                "{shown:?} may have a decimal mark or one between thousands, and no number before it tells; give \
+                 decimal = \".\" or \",\""
+            ),
+            Parsed::Not => format!("{shown:?} is not a number"),
+        };
+        Err(self.bad(row, column, problem))
     }
 
     /// Names and ids as text. Whole numbers may have been stored as floats, as they are where some are missing, but only
@@ -334,104 +378,33 @@ impl Rows {
         Ok(texts)
     }
 
-    /// The flags of a column: true and false, 1 and 0, yes and no.
+    /// The flags of a column: true and false, 1 and 0, yes and no, y and n, in any case.
     ///
     /// # Errors
     /// [`Error::Cell`] for anything else, including a missing flag.
     pub fn flags(&self, column: &str) -> Result<Vec<bool>, Error> {
         let mut flags = Vec::with_capacity(self.len());
         let mut take = |row: usize, text: Option<&str>| {
-            let text = text.map(|text| text.trim().to_ascii_lowercase());
-            flags.push(match text.as_deref() {
-                Some("true" | "1" | "yes" | "1.0") => true,
-                Some("false" | "0" | "no" | "0.0") => false,
-                Some(other) => return Err(self.bad(row, column, format!("{other:?} is neither true nor false"))),
-                None => return Err(self.bad(row, column, "true or false is needed, but the value is missing")),
-            });
-            Ok(())
+            let problem = match text.map(|text| (text, flag(text))) {
+                Some((_, Some(flag))) => {
+                    flags.push(flag);
+                    return Ok(());
+                }
+                Some((text, None)) => {
+                    format!("{:?} is neither yes nor no; write true or false, yes or no, 1 or 0", short(text))
+                }
+                None => "yes or no is needed, but the value is missing".to_owned(),
+            };
+            Err(self.bad(row, column, problem))
         };
         match numbers_of(self.column(column)?) {
-            Some(numbers) => {
-                numbers.iter().enumerate().try_for_each(|(row, number)| take(row, Some(&number.to_string())))?;
-            }
+            Some(numbers) => numbers
+                .iter()
+                .enumerate()
+                .try_for_each(|(row, number)| take(row, (!number.is_nan()).then(|| number.to_string()).as_deref()))?,
             None => self.each_text(column, take)?,
         }
         Ok(flags)
-    }
-
-    /// The vectors of a column, `dim` numbers to a row, all NaN where missing. In text the numbers are separated by
-    /// commas, semicolons or blanks, with or without brackets around them.
-    ///
-    /// # Errors
-    /// [`Error::Cell`] for a vector of another length, or text that is not a number.
-    pub fn vectors(&self, column: &str, dim: usize) -> Result<Vec<f64>, Error> {
-        let mut values = Vec::with_capacity(self.len() * dim);
-        let mut take = |row: usize, vector: Option<Vec<f64>>| {
-            match vector {
-                None => values.extend(std::iter::repeat_n(f64::NAN, dim)),
-                Some(vector) if vector.len() != dim => {
-                    let problem = format!("a vector of {} numbers where {dim} are expected", vector.len());
-                    return Err(self.bad(row, column, problem));
-                }
-                Some(vector) if vector.iter().any(|number| !number.is_finite()) => {
-                    return Err(self.bad(row, column, "a number in the vector is missing or not finite"));
-                }
-                Some(vector) if vector.iter().any(|number| number.abs() > LARGEST) => {
-                    let largest = vector.iter().copied().find(|number| number.abs() > LARGEST).unwrap_or_default();
-                    return Err(self.too_large(row, column, largest));
-                }
-                Some(vector) => values.extend(vector),
-            }
-            Ok(())
-        };
-        let array = self.column(column)?;
-        let list = |row: usize| -> Option<ArrayRef> {
-            match array.data_type() {
-                DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().value(row)),
-                DataType::List(_) => Some(array.as_list::<i32>().value(row)),
-                DataType::LargeList(_) => Some(array.as_list::<i64>().value(row)),
-                _ => None,
-            }
-        };
-        if ColumnType::of(array.data_type()) == ColumnType::Vector {
-            for row in 0..self.len() {
-                let vector = if array.is_null(row) { None } else { list(row) };
-                let numbers = vector.map(|vector| {
-                    numbers_of(&vector).ok_or_else(|| self.wrong_type(column, array.data_type(), "lists of numbers"))
-                });
-                take(row, numbers.transpose()?)?;
-            }
-            return Ok(values);
-        }
-        self.each_text(column, |row, text| {
-            let parse = |text: &str| -> Result<Vec<f64>, Error> {
-                let inner = text.trim().trim_start_matches('[').trim_end_matches(']');
-                let parts = inner.split([',', ';', ' ']).filter(|part| !part.is_empty());
-                parts.map(|part| self.parse(row, column, part)).collect()
-            };
-            take(row, text.map(parse).transpose()?)
-        })?;
-        Ok(values)
-    }
-
-    /// The length of the first vector of a column.
-    pub(crate) fn vector_length(&self, column: &str) -> Result<usize, Error> {
-        let array = self.column(column)?;
-        Ok(match array.data_type() {
-            DataType::FixedSizeList(_, length) => usize::try_from(*length).unwrap_or(0),
-            DataType::List(_) => array.as_list::<i32>().iter().flatten().next().map_or(0, |list| list.len()),
-            DataType::LargeList(_) => array.as_list::<i64>().iter().flatten().next().map_or(0, |list| list.len()),
-            _ => {
-                let mut length = 0;
-                self.each_text(column, |_, text| {
-                    if let Some(text) = text.filter(|_| length == 0) {
-                        length = text.split([',', ';', ' ']).filter(|part| !part.trim().is_empty()).count();
-                    }
-                    Ok(())
-                })?;
-                length
-            }
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writes tables: CSV, plain or gzip, or Parquet, by the extension of the file; CSV to anything that takes bytes.
+//! Writes tables: CSV, plain or gzip, xlsx or Parquet, by the extension of the file; CSV to anything that takes bytes.
 //!
 //! A file appears under its name only when it is complete and on the disk ([`Pending`]), so a crash leaves the old file
 //! or none.
@@ -12,12 +12,16 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
 use flate2::{Compression, write::GzEncoder};
 use parquet::{arrow::ArrowWriter, errors::ParquetError};
+use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::{
     fs::File,
     io::{BufWriter, Write},
     path::Path,
     sync::Arc,
 };
+
+/// The most rows of a sheet in a workbook, the header among them.
+const MOST_LINES: usize = 1 << 20;
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +143,36 @@ impl Sheet {
         writer.close().map(|_| ())
     }
 
+    /// Writes as a workbook with one sheet. Texts are cells of text, whatever they begin with, so ids stay as they are
+    /// and no spreadsheet takes one for a formula.
+    fn xlsx(&self, out: impl Write + Send) -> Result<(), XlsxError> {
+        let mut workbook = Workbook::new();
+        // The same sheet gives the same bytes, whenever it is written.
+        let written = DocProperties::new().set_creation_datetime(&ExcelDateTime::from_ymd(2000, 1, 1)?);
+        workbook.set_properties(&written);
+        let sheet = workbook.add_worksheet();
+        sheet.set_freeze_panes(1, 0)?;
+        for (place, name) in (0..).zip(&self.columns) {
+            sheet.write_string(0, place, name)?;
+        }
+        for (line, row) in (1..).zip(&self.rows) {
+            for (place, cell) in (0..).zip(row) {
+                match cell {
+                    Cell::Text(text) => sheet.write_string(line, place, text)?,
+                    // A spreadsheet keeps 15 digits of a number.
+                    Cell::Whole(number) if number.unsigned_abs() < 1_000_000_000_000_000 => {
+                        sheet.write_number(line, place, *number as f64)?
+                    }
+                    Cell::Whole(number) => sheet.write_string(line, place, number.to_string())?,
+                    Cell::Number(number) if number.is_finite() => sheet.write_number(line, place, *number)?,
+                    Cell::Number(number) => sheet.write_string(line, place, number.to_string())?,
+                    Cell::Nothing => continue,
+                };
+            }
+        }
+        workbook.save_to_writer(out)
+    }
+
     /// The sheet as one Arrow batch. A column with a text in it is of texts, otherwise of whole numbers or of numbers.
     ///
     /// # Errors
@@ -194,13 +228,16 @@ impl SheetFile {
     pub fn begin(path: &Path, existing: Existing, protected: &[Protected]) -> Result<Self, Error> {
         let format = Format::of(path)?;
         if format == Format::Arrow {
-            return Err(Error::Usage(format!("{}: only CSV and Parquet can be written", path.display())));
+            return Err(Error::Usage(format!("{}: only CSV, xlsx and Parquet can be written", path.display())));
+        }
+        if format == Format::Tsv {
+            return Err(Error::Usage(format!("{}: tables are written with commas; name it .csv", path.display())));
         }
         Ok(Self { pending: Pending::begin(path, existing, protected)?, format, for_spreadsheets: false })
     }
 
     /// Whether texts that a spreadsheet would take for formulas get an apostrophe
-    /// ([`Sheet::for_spreadsheets`]); Parquet needs none.
+    /// ([`Sheet::for_spreadsheets`]); xlsx and Parquet need none.
     pub fn for_spreadsheets(self, for_spreadsheets: bool) -> Self {
         Self { for_spreadsheets, ..self }
     }
@@ -220,6 +257,14 @@ impl SheetFile {
         let failed = |error: std::io::Error| Error::storage(path, error);
         if self.format == Format::Parquet {
             sheet.parquet(file).map_err(|error| Error::storage(path, error))?;
+            return self.pending.sync();
+        }
+        if self.format == Format::Xlsx {
+            if sheet.len() >= MOST_LINES {
+                let problem = format!("{} rows are more than a sheet holds; write CSV or Parquet", sheet.len());
+                return Err(Error::Usage(format!("{}: {problem}", path.display())));
+            }
+            sheet.xlsx(BufWriter::new(file)).map_err(|error| Error::storage(path, error))?;
             return self.pending.sync();
         }
         let changed = self.for_spreadsheets.then(|| sheet.for_spreadsheets());

@@ -80,7 +80,8 @@ CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 
 CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
 ";
 
-/// What an analyst wants. Silence of the hold-out counts only where the rules of the round say so.
+/// What an analyst wants. Silence of the hold-out counts only where the rules of the round say so, and a decision whose
+/// answer was put aside is not silent.
 const VIEW: &str = "CREATE VIEW result AS                -- every decision with its present reward
 SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) || '-' ||
     (SELECT json_extract(body, '$.tag') FROM entry WHERE seq = 1) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
@@ -96,6 +97,8 @@ LEFT JOIN outcome o ON o.decision = d.id
   AND o.seq = (SELECT max(seq) FROM outcome WHERE decision = d.id)
 LEFT JOIN entry c ON c.kind = 'close' AND c.round = d.id >> 32
   AND (d.hold_out = 0 OR json_extract(r.body, '$.config.uplift.silence') = 'default')
+  AND d.id NOT IN (SELECT (a.value ->> 'round') << 32 | n.value FROM entry l, json_each(l.body, '$.aside') a,
+                     json_each(a.value, '$.decisions') n WHERE l.kind = 'learn')
 LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;";
 
 /// The view of version 4.

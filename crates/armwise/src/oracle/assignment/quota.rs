@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// In a table either bound may be left out: no `min` means 0, no `max` means as many as there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a number, or a table with `min` and `max`")]
+#[serde(untagged, expecting = "expected a number, or a table with `min` and `max`")]
 pub enum Quota {
     /// This many, neither more nor fewer.
     Exactly(usize),
@@ -66,7 +66,7 @@ impl Quota {
 
 /// The quotas of all promotions: one for all of them, or one each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "a quota, or a list of one quota per promotion")]
+#[serde(untagged, expecting = "expected a quota, or a list of one quota per promotion")]
 pub enum BlockQuotas {
     /// One quota per promotion (block), in order.
     Each(Vec<Quota>),

@@ -100,7 +100,7 @@ pub struct Group {
 
 /// One number or a list of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number or a list of numbers")]
 pub enum OneOrMany {
     /// One number.
     One(f64),
