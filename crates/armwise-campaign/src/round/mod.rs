@@ -110,17 +110,8 @@ pub fn choose(
         None => None,
         Some(far) => {
             let by_mean = if known { Some(greedy.freeze(round)?) } else { None };
-            Some((
-                far,
-                Plan::new(
-                    campaign,
-                    learner.freeze(round)?,
-                    by_mean,
-                    &resting,
-                    &choices,
-                    kept.as_deref().unwrap_or_default(),
-                ),
-            ))
+            let columns = kept.as_deref().unwrap_or_default();
+            Some((far, Plan::new(campaign, learner.freeze(round)?, by_mean, &resting, &choices, columns)))
         }
     };
     let parts = Parts::new(campaign.setup(), resting);

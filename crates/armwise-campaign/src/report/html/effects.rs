@@ -24,7 +24,7 @@ pub(super) fn effects(report: &Report) -> String {
         ];
         let rows = of_one.iter().zip(&mut cells).map(|(line, plot)| row(line, plot)).collect();
         let table = Table { caption: String::new(), head, rows }.html("full forest");
-        out += &format!("<h3>{}</h3>\n{table}", escape(&of_one[0].promotion));
+        out += &["<h3>", &escape(&of_one[0].promotion), "</h3>\n", &table].concat();
     }
     out
 }
