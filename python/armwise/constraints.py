@@ -186,7 +186,7 @@ class Assignment(Constraint):
     `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column,
     and `budget`, the chosen arms together cost at most that; the answer then says how far from the best it may be.
     `groups` limits the customers with a value in a column, over all promotions or in one (`Group.block`): exact for
-    nested groups; for groups that cross, the answer says how far from the best it may be, and `time_limit` is in seconds.
+    nested groups; for groups that cross, the answer says how far from the best it may be; `time_limit` is in seconds.
 
     >>> import armwise as aw
     >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))
