@@ -98,7 +98,9 @@ def workbook(out: str) -> None:
         file.writestr("_rels/.rels", relation("officeDocument", "xl/workbook.xml"))
         file.writestr("xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}">{sheets}</workbook>')
         file.writestr("xl/_rels/workbook.xml.rels", relation("worksheet", "worksheets/sheet1.xml"))
-        file.writestr("xl/worksheets/sheet1.xml", f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>')
+        file.writestr(
+            "xl/worksheets/sheet1.xml", f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>'
+        )
 
 
 def answers(results: str, out: str) -> None:

@@ -27,6 +27,8 @@ __all__ = [
     "check_algorithm",
     "command",
     "decision_of_rows",
+    "draft",
+    "explain",
     "export",
     "mean",
     "paired",
@@ -243,7 +245,13 @@ class Campaign:
         path: str, table: Any, reading: tuple[str | None, ...], rules: tuple[str, str], learner: tuple[str, str] | None
     ) -> dict[str, Any]: ...
     def choose(
-        self, table: Any, reading: tuple[str | None, ...], round: int | None, seed: int | None, dry_run: bool, key: str | None
+        self,
+        table: Any,
+        reading: tuple[str | None, ...],
+        round: int | None,
+        seed: int | None,
+        dry_run: bool,
+        key: str | None,
     ) -> _WithSheet: ...
     def learn(
         self,
@@ -273,6 +281,7 @@ class Campaign:
 
 def explain(key: str | None = None) -> str: ...
 def draft(table: Any, reading: tuple[str | None, ...], rules: tuple[str, str]) -> str: ...
+
 @final
 class Problem:
     @staticmethod

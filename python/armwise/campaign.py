@@ -189,8 +189,8 @@ class Campaign:
         """Begins a campaign: fits the features on a table of customers and makes the file, which must not exist.
 
         The rules are those of campaign.toml: the path of such a file, or a dictionary of the same keys. A campaign can
-        begin with what another campaign's `policy()` has learned, or a file of its `save`: with its features, too. How a
-        table in a file is read (`Reading`) is kept for those of later weeks.
+        begin with what another campaign's `policy()` has learned, or a file of its `save`: with its features, too.
+        How a table in a file is read (`Reading`) is kept for those of later weeks.
         """
         begun = _armwise.Campaign.init(
             os.fspath(path), _rows(table), _reading(reading), _rules(rules), _learner(learner)
@@ -230,8 +230,8 @@ class Campaign:
         **reading: Unpack[Reading],
     ) -> Learned:
         """Learns rewards: late, in parts, in any order, repeated; each is counted once. Columns: `decision` (or the
-        customer, with `promotion` and `round` where needed) and `reward`, or those named here. With `only_responders` the
-        table lists who answered, and each answer is worth that much. Bad rows are put aside and the good ones applied.
+        customer, with `promotion` and `round` where needed) and `reward`, or those named here. With `only_responders`
+        the table lists who answered, each answer worth that much. Bad rows are put aside and the good ones applied.
 
         With `logged` the table is a log of past sends, learned before the first round: the customers' columns,
         `promotion`, `reward` and, if it is known, `probability`, the one with which a row was sent."""
@@ -288,12 +288,10 @@ class Campaign:
         return self._native.revoke(round, key)
 
     def amend(self, rules: Rules, *, key: str | None = None) -> dict[str, Any]:
-        """Changes the rules from the next round on, new promotions and retired ones included; what was learned stays."""
+        """Changes the rules from the next round on, new and retired promotions included; what was learned stays."""
         return self._native.amend(_rules(rules), key)
 
-    def refit(
-        self, table: Rows, rules: Rules, *, key: str | None = None, **reading: Unpack[Reading]
-    ) -> dict[str, Any]:
+    def refit(self, table: Rows, rules: Rules, *, key: str | None = None, **reading: Unpack[Reading]) -> dict[str, Any]:
         """Fits the features of these rules on a table and expresses everything that was learned under them."""
         return self._native.refit(_rows(table), _reading(reading), _rules(rules), key)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import armwise as aw
+from armwise.campaign import draft, explain
 
 pa = pytest.importorskip("pyarrow")
 
@@ -208,6 +209,41 @@ def test_a_policy_begins_a_campaign_and_comes_out_of_it(tmp_path: Path) -> None:
     unknown.partial_fit(rng.normal(size=(30, other.begun["features"])), rng.uniform(size=30), blocks=np.arange(30) % 2)
     with pytest.raises(aw.InputError, match="from which columns its features are made"):
         aw.Campaign.init(tmp_path / "x.armwise", pa.table(people()), RULES, learner=unknown)
+
+
+def test_promotions_features_and_past_sends_change_from_python_too(tmp_path: Path) -> None:
+    table, columns = pa.table(people()), people()
+    numbers = {"column": [{"name": "age", "kind": "numeric"}, {"name": "spent", "kind": "numeric"}]}
+    campaign = aw.Campaign.init(tmp_path / "c.armwise", table, RULES | {"features": numbers})
+    past = columns | {"promotion": ["mail", "call"] * 200, "reward": [0.5, 1.0] * 200, "probability": [0.25] * 400}
+    learned = campaign.learn(pa.table(past), logged=True)
+    assert (learned.applied, learned.rejected) == (400, 0)
+    assert campaign.learn(pa.table(past), logged=True).repeated == 400
+    assert campaign.logged().to_arrow().column("probability").to_pylist() == [0.25] * 400
+    with pytest.raises(aw.InputError):
+        campaign.learn(pa.table(past), logged=True, round=1)
+    assert campaign.choose(table).summary["expected_reward"] > 0
+    more = RULES | {"promotion": [*RULES["promotion"], {"name": "gift", "quota": 5}]}
+    assert campaign.amend(more)["added"] == ["gift"]
+    bins = {"column": [{"name": "age", "kind": "bins"}, {"name": "spent", "kind": "log"}]}
+    with pytest.raises(aw.ConflictError, match="fit the campaign anew"):
+        campaign.amend(more | {"features": bins})
+    done = campaign.refit(table, more | {"features": bins})
+    assert (done["features"], done["decisions"]) == (6, 440)
+    assert len(campaign.choose(table).sends) == 45
+    assert campaign.verify()["good"]
+
+
+def test_keys_are_explained_and_rules_drafted(tmp_path: Path) -> None:
+    assert "default  0" in explain("limits.rest")
+    assert "per_customer" in explain()
+    with pytest.raises(aw.NotFoundError):
+        explain("no.such.key")
+    toml = draft(pa.table(people() | {"visit": [0, 1] * 200, "member": [0, 1] * 200}), RULES)
+    assert '# Is "visit" known before a send?' in toml
+    assert 'name = "member"\nkind = "categorical"' in toml
+    (tmp_path / "campaign.toml").write_text(toml, encoding="utf-8")
+    aw.Campaign.init(tmp_path / "c.armwise", pa.table(people() | {"member": [0, 1] * 200}), tmp_path / "campaign.toml")
 
 
 def test_the_report_is_a_page_too(begun: aw.Campaign, tmp_path: Path) -> None:
