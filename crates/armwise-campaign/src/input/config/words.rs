@@ -61,7 +61,6 @@ fn needed(kind: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::config::Config;
     use std::path::Path;
 
