@@ -6,6 +6,7 @@
 mod check;
 mod keys;
 mod template;
+mod words;
 
 pub(crate) use check::room;
 pub use keys::{Key, SECTIONS, Section, explain, overview, page};
@@ -314,7 +315,7 @@ impl Config {
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
             let place = format!("{}:{line}:{column}", path.display());
-            Error::Config { place, problem: error.message().replace('\n', "; "), cause: Some(error.into()) }
+            Error::Config { place, problem: words::plain(error.message()), cause: Some(error.into()) }
         })?;
         config.check(&path.display().to_string())?;
         Ok(config)
