@@ -150,6 +150,7 @@ bench: .venv/peers build
 	target/release/examples/top_k_speed
 	$(PYTHON) bench/choose.py
 	$(PYTHON) bench/scaling.py
+	$(PYTHON) bench/groups.py
 	$(PYTHON) bench/assignment.py --check; assignment=$$?; \
 	$(PYTHON) bench/budget.py --check && exit $$assignment
 

@@ -22,6 +22,7 @@ def instance(rng, blocks):
     scores = rng.integers(-3, 6, (rows, blocks)) / 4 if rng.random() < 0.7 else rng.integers(-64, 128, (rows, blocks)) / 64
     forbidden = rng.random((rows, blocks)) < rng.choice([0.0, 0.2, 0.6])
     columns = {"cost": rng.integers(0, 64, rows) / 64, "region": rng.integers(0, 3, rows), "city": None}
+    columns["age"] = rng.integers(0, 3, rows)
     columns["city"] = columns["region"] * 2 + rng.integers(0, 2, rows)  # cities nest in regions
     return scores, forbidden, columns
 
@@ -48,6 +49,38 @@ def assignment(rng, scores, columns):
         rows.append((of(scores, block=block), least, most))
     rows += [(of(scores, row=row), 0, per_row) for row in range(n)]
     return {"kind": "assignment", "quotas": quotas, "per_row": per_row}, rows
+
+
+def groups(rng, scores, columns):
+    """An assignment with nested groups of rows, over all blocks or in one."""
+    constraint, rows = assignment(rng, scores, columns)
+    constraint["groups"] = []
+    for name, count in (("region", 3), ("city", 6)):
+        for value in range(count):
+            if rng.random() < 0.3:
+                least, most = limits(rng, 2)
+                block = int(rng.integers(scores.shape[1])) if rng.random() < 0.5 else None
+                group = {"column": name, "value": value, "min": least, **({} if most == INF else {"max": int(most)})}
+                constraint["groups"].append(group if block is None else {**group, "block": block})
+                rows.append((inside(scores, columns[name] == value, block), least, most))
+    return constraint, rows
+
+
+def crossing(rng, scores, columns):
+    """The same with groups of another column, which may cross the regions."""
+    constraint, rows = groups(rng, scores, columns)
+    for value in range(3):
+        least, most = limits(rng, 2)
+        group = {"column": "age", "value": value, "min": least, **({} if most == INF else {"max": int(most)})}
+        constraint["groups"].append(group)
+        rows.append((inside(scores, columns["age"] == value, None), least, most))
+    return constraint, rows
+
+
+def inside(scores, members, block):
+    """1 for the arms of these rows, in one block or in all."""
+    here = np.broadcast_to(members[:, None], scores.shape).astype(float)
+    return here if block is None else here * of(scores, block=block)
 
 
 def quotas(rng, scores, columns):
@@ -119,7 +152,20 @@ def highs(scores, forbidden, rows):
     return -found.fun
 
 
-def recount(reason, constraint, rows, forbidden):
+def limit_of(limit, constraint, scores, columns):
+    """The arms that a named limit counts, and its bounds."""
+    if "block" in limit:
+        quota = constraint["quotas"][limit["block"]]
+        bounds = (quota, quota) if isinstance(quota, int) else (quota["min"], quota.get("max", INF))
+        return of(scores, block=limit["block"]), bounds
+    named = limit["group"]
+    group = next(group for group in constraint["groups"]
+                 if (group["column"], [group["value"]], group.get("block"))
+                 == (named["column"], named["values"], named.get("block")))
+    return inside(scores, columns[group["column"]] == group["value"], group.get("block")), (group["min"], group.get("max", INF))
+
+
+def recount(reason, constraint, rows, forbidden, columns):
     """Whether the numbers of a reason are right and really exclude every super arm."""
     allowed = ~forbidden
     match reason["reason"]:
@@ -132,6 +178,17 @@ def recount(reason, constraint, rows, forbidden):
             needed = sum(least[block] for block in reason["blocks"])
             eligible = (inside > 0).sum()
             return (eligible, places, needed) == (reason["rows"], reason["places"], reason["needed"]) and needed > places
+        case "contradiction":
+            minima = [limit_of(limit, constraint, allowed, columns) for limit in reason["minima"]]
+            maxima = [limit_of(limit, constraint, allowed, columns) for limit in reason["maxima"]]
+            gains = sum(arms for arms, _ in minima) - sum(arms for arms, _ in maxima)
+            gains = np.sort(np.where(allowed, np.maximum(gains, 0), 0), axis=1)[:, ::-1]
+            by_row = gains[:, : constraint["per_row"]].sum(axis=1)
+            needed, most = sum(bounds[0] for _, bounds in minima), sum(bounds[1] for _, bounds in maxima)
+            found = (needed, most, (by_row > 0).sum(), by_row.sum())
+            return found == tuple(reason[name] for name in ("needed", "allowed", "rows", "places")) and needed > most + by_row.sum()
+        case "crossing":
+            return reason["limits"] == len(constraint["quotas"]) + len(constraint["groups"])
         case "group-minimum":
             return reason["choosable"] < reason["needed"] and reason["choosable"] <= reason["eligible"]
         case "group-maximum":
@@ -146,7 +203,7 @@ def recount(reason, constraint, rows, forbidden):
 
 def main(count):
     rng = np.random.default_rng(11)
-    for make in (top_k, assignment, quotas, budget, linear):
+    for make in (top_k, assignment, groups, crossing, quotas, budget, linear):
         cases, problems = [], []
         for _ in range(count):
             scores, forbidden, columns = instance(rng, int(rng.integers(1, 4)))
@@ -161,7 +218,7 @@ def main(count):
             best = highs(scores, forbidden, rows)
             if best is None or "infeasible" in answer:
                 good = best is None and "infeasible" in answer
-                good = good and recount(answer["infeasible"], constraint, rows, forbidden)
+                good = good and recount(answer["infeasible"], constraint, rows, forbidden, columns)
                 seen["infeasible"] += 1
             else:
                 chosen = np.zeros(scores.shape)

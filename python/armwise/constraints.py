@@ -5,19 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _values
-from ._armwise import InfeasibleError
-
-if TYPE_CHECKING:
-    from ._arms import Arms
 
 OnInfeasible = Literal["error", "fill"]
 #: An arm by id or name; in a block other than 0, with the block: `(id, block)`.
@@ -151,44 +146,6 @@ class Quota:
 
 
 @dataclass(frozen=True)
-class Assignment(Constraint):
-    """A quota of customers for each promotion, and at most `per_row` promotions for each customer.
-
-    `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column,
-    and `budget`, the chosen arms together cost at most that; the answer then says how far from the best it may be.
-
-    >>> import armwise as aw
-    >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))
-    >>> best.rows, best.blocks, best.objective
-    (array([1, 0]), array([0, 1]), 1.5)
-    >>> cheap = aw.Assignment(quotas=aw.Quota(max=2), cost="price", budget=3)
-    >>> aw.solve([0.9, 0.8, 0.7], cheap, columns={"price": [3, 2, 1]}).rows
-    array([1, 2])
-    """
-
-    kind: ClassVar[str] = "assignment"
-    quotas: int | Quota | Sequence[int | Quota]
-    per_row: int = 1
-    on_infeasible: OnInfeasible = "error"
-    cost: str | None = None
-    budget: float | None = None
-
-    def __post_init__(self) -> None:
-        _check(self)
-        quotas = self.quotas
-        many = isinstance(quotas, Sequence | np.ndarray) and not isinstance(quotas, str)
-        for place, quota in enumerate(quotas if many else [quotas]):  # type: ignore[arg-type]
-            what = f"Assignment.quotas[{place}]" if many else "Assignment.quotas"
-            if isinstance(quota, Quota | Mapping):
-                _made(Quota, quota, what)
-            else:
-                _values.whole(quota, what)
-
-    def columns(self) -> list[str]:
-        return [] if self.cost is None or self.cost == "block" else [self.cost]
-
-
-@dataclass(frozen=True)
 class Group:
     """The arms whose column has a value (or one of several), and how many of them may be chosen.
 
@@ -201,10 +158,13 @@ class Group:
     >>> constraint = aw.Quotas(k=2, groups=[aw.Group("region", value="north", max=1)])
     >>> aw.solve([0.9, 0.8, 0.1], constraint, columns={"region": ["north", "north", "south"]}).rows
     array([0, 2])
+
+    With `block`, only the arms of that block count.
     """
 
     column: str
     value: float | str | Sequence[float] | Sequence[str] | None = None
+    block: int | None = None
     min: int | None = None
     max: int | None = None
     exactly: int | None = None
@@ -217,6 +177,54 @@ class Group:
         if self.value is None or (isinstance(self.value, Sequence | np.ndarray) and not isinstance(self.value, str)):
             return None if self.value is None else list(self.value)
         return [self.value]
+
+
+@dataclass(frozen=True)
+class Assignment(Constraint):
+    """A quota of customers for each promotion, and at most `per_row` promotions for each customer.
+
+    `quotas` is one number (or `Quota`) for all promotions, or a list of one each. With `cost`, the name of a column,
+    and `budget`, the chosen arms together cost at most that; the answer then says how far from the best it may be.
+    `groups` limits the customers with a value in a column, over all promotions or in one (`Group.block`): exact for
+    nested groups; for groups that cross, the answer says how far from the best it may be; `time_limit` is in seconds.
+
+    >>> import armwise as aw
+    >>> best = aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], aw.Assignment(quotas=[1, 1]))
+    >>> best.rows, best.blocks, best.objective
+    (array([1, 0]), array([0, 1]), 1.5)
+    >>> cheap = aw.Assignment(quotas=aw.Quota(max=2), cost="price", budget=3)
+    >>> aw.solve([0.9, 0.8, 0.7], cheap, columns={"price": [3, 2, 1]}).rows
+    array([1, 2])
+    >>> fair = aw.Assignment(quotas=[1, 1], groups=[aw.Group("region", value="north", max=1)])
+    >>> aw.solve([[0.9, 0.8], [0.7, 0.1], [0.2, 0.1]], fair, columns={"region": ["north", "north", "south"]}).rows
+    array([2, 0])
+    """
+
+    kind: ClassVar[str] = "assignment"
+    quotas: int | Quota | Sequence[int | Quota]
+    per_row: int = 1
+    groups: Sequence[Group] = field(default_factory=list)
+    on_infeasible: OnInfeasible = "error"
+    cost: str | None = None
+    budget: float | None = None
+    time_limit: float = 60.0
+
+    def __post_init__(self) -> None:
+        _check(self)
+        _all_made(self, "groups", Group)
+        quotas = self.quotas
+        many = isinstance(quotas, Sequence | np.ndarray) and not isinstance(quotas, str)
+        for place, quota in enumerate(quotas if many else [quotas]):  # type: ignore[arg-type]
+            what = f"Assignment.quotas[{place}]" if many else "Assignment.quotas"
+            if isinstance(quota, Quota | Mapping):
+                _made(Quota, quota, what)
+            else:
+                _values.whole(quota, what)
+
+    def columns(self) -> list[str]:
+        return sorted(
+            {*(group.column for group in self.groups), *([] if self.cost is None else [self.cost])} - {"block"}
+        )
 
 
 @dataclass(frozen=True)
@@ -342,95 +350,3 @@ class Explicit(Constraint):
 
 #: Everything that says what may be chosen together.
 AnyConstraint = Constraint | Mapping[str, Any] | Oracle
-
-
-#: The constraints by their kind.
-KINDS: dict[str, type[Constraint]] = {
-    constraint.kind: constraint for constraint in (TopK, Assignment, Quotas, Budget, Linear, Explicit)
-}
-
-
-def resolve(constraint: AnyConstraint | None, k: int | None) -> int | Constraint | Oracle:
-    """What was given as a number, a constraint or a function."""
-    if (constraint is None) == (k is None):
-        raise TypeError("give either k or constraint")
-    if k is not None:
-        return _values.whole(k, "k", least=1)
-    if isinstance(constraint, Constraint):
-        return constraint
-    if isinstance(constraint, Mapping):
-        fields = dict(constraint)
-        kind = fields.pop("kind", None)
-        if kind not in KINDS:
-            raise ValueError(f"constraint of kind {kind!r}: the kinds are {', '.join(KINDS)}")
-        return _made(KINDS[kind], fields, f"constraint of kind {kind!r}")
-    if callable(constraint):
-        return constraint
-    raise TypeError(f"constraint must be a Constraint, a dictionary or a function, not {type(constraint).__name__}")
-
-
-def native(constraint: int | Constraint | Oracle, arms: Arms) -> int | str | Oracle:
-    """What the native half takes, which is k itself, JSON or a function."""
-    grouped = [group.column for group in constraint.groups] if isinstance(constraint, Quotas) else []
-    for name in arms.labels:
-        if name not in grouped:
-            raise TypeError(f"column {name!r} holds strings: only a Group can refer to strings")
-    if isinstance(constraint, Quotas):
-        groups = [made for group in constraint.groups for made in _groups(group, arms)]
-        constraint = dataclasses.replace(constraint, groups=groups)
-    return constraint.to_json() if isinstance(constraint, Constraint) else constraint
-
-
-def _groups(group: Group, arms: Arms) -> list[Group]:
-    """A group with numbers for strings; with it, where every value makes a group with a minimum, the values of which no
-    arm is eligible: for these the library, which sees eligible arms only, would make none."""
-    found = next((values for name, values in arms.columns if name == group.column), None)
-    if found is None:
-        return [group]
-    labels, values = arms.labels.get(group.column), group.values()
-    if values is not None:
-        of_strings = [isinstance(value, str) for value in values]
-        if any(of_strings) != all(of_strings) or any(of_strings) != (labels is not None):
-            holds = "numbers" if labels is None else "strings"
-            raise TypeError(f"Group.value = {group.value!r}, but column {group.column!r} holds {holds}")
-        known: Any = labels if labels is not None else np.unique(found)
-        for value in values:
-            if value not in known:
-                some = ", ".join(str(one) for one in known[:10]) + (", ..." if len(known) > 10 else "")
-                raise ValueError(f"no arm has {group.column} = {value!r}; the column has {some}")
-        if labels is not None:
-            values = [float(labels.index(value)) for value in values]
-        return [dataclasses.replace(group, value=values if len(values) != 1 else values[0])]
-    if arms.eligible is None or not (group.min or group.exactly):
-        return [group]
-    eligible = arms.eligible
-    if found.ndim < eligible.ndim:
-        eligible = np.asarray(eligible.any(axis=1))
-    elif found.ndim > eligible.ndim:
-        eligible = np.broadcast_to(eligible[:, None], found.shape)
-    if eligible.shape != found.shape:
-        return [group]
-    nobody = np.setdiff1d(found, found[eligible])
-    return [group, *(dataclasses.replace(group, value=float(value)) for value in nobody if np.isfinite(value))]
-
-
-def relabelled(text: str, labels: Mapping[str, list[str]]) -> str:
-    """A text in which the groups of columns of strings are called by these."""
-    for column, names in labels.items():
-        of = re.compile(rf"(?<!\w){re.escape(column)} = (\[[^\]]*\]|\d+)")
-        text = of.sub(lambda found: f"{column} = {_named(found[1], names)}", text)  # noqa: B023
-    return text
-
-
-def named(error: InfeasibleError, labels: Mapping[str, list[str]]) -> InfeasibleError:
-    """The exception with the groups of columns of strings called by these."""
-    if not labels:
-        return error
-    twin = InfeasibleError(relabelled(str(error), labels))
-    twin.reason = error.reason
-    return twin
-
-
-def _named(numbers: str, names: list[str]) -> str:
-    listed = [names[int(float(number))] for number in numbers.strip("[]").split(",")]
-    return ", ".join(listed)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _armwise, _html
-from .constraints import relabelled
+from ._native import relabelled
 
 if TYPE_CHECKING:
     import pandas

@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arms, _armwise, _values
-from .constraints import AnyConstraint, Constraint, named, native, resolve
+from ._native import named, native, resolve
+from .constraints import AnyConstraint, Constraint
 from .decision import Decision
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arms, _armwise, _html, _offered, _tables, _values
 from ._armwise import Context
+from ._native import named, native, resolve
 from ._parameters import Parameters
-from .constraints import AnyConstraint, Constraint, named, native, resolve
+from .constraints import AnyConstraint, Constraint
 from .decision import Decision
 
 Self = TypeVar("Self", bound="Policy")

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _armwise, _html
 from ._arms import Arms, attached
+from ._native import named, native, relabelled, resolve
 from ._tables import keys
 from ._values import MOST_SEED, numbers, whole
-from .constraints import AnyConstraint, named, native, relabelled, resolve
+from .constraints import AnyConstraint
 
 
 @dataclass(frozen=True, eq=False)

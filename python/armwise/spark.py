@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import _armwise, _tables, _values
+from ._native import resolve
 from ._spark_tasks import SCHEMA, CampaignTask, PolicyTask, Task
 from .campaign import Campaign
-from .constraints import AnyConstraint, Constraint, resolve
+from .constraints import AnyConstraint, Constraint
 from .decision import Decision
 from .parts import Choice, Kept
 from .policy import Policy

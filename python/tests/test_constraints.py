@@ -55,6 +55,18 @@ CASES = [
         ),
     ),
     (
+        aw.Assignment(
+            quotas=aw.Quota(max=2),
+            groups=[aw.Group("group", value=1, min=2), aw.Group("group", value=2, block=0, max=0)],
+        ),
+        lambda chosen: (
+            at_most_one_block(chosen)
+            and max([j for _, j in chosen].count(block) for block in (0, 1)) <= 2
+            and in_group(chosen, 1.0) >= 2
+            and not any(GROUP[row] == 2.0 and j == 0 for row, j in chosen)
+        ),
+    ),
+    (
         aw.Quotas(k=4, groups=[aw.Group("group", value=1, min=2), aw.Group("group", value=[0, 2], max=1)]),
         lambda chosen: (
             len(chosen) <= 4 and in_group(chosen, 1.0) >= 2 and in_group(chosen, 0.0) + in_group(chosen, 2.0) <= 1
@@ -107,6 +119,20 @@ def test_prices_and_what_is_missing() -> None:
     short = aw.solve([3.0, -np.inf], aw.TopK(2, on_infeasible="fill"))
     assert short.rows.tolist() == [0]
     assert list(short.missing.values()) == [(2, 1)]
+
+
+def test_groups_of_an_assignment_may_be_named_by_strings() -> None:
+    region = ["north", "north", "south", "south"]
+    scores = [[0.9, 0.8], [0.7, 0.6], [0.2, 0.3], [0.1, 0.1]]
+    few = aw.Assignment(quotas=[1, 1], groups=[aw.Group("region", value="north", max=1)])
+    assert aw.solve(scores, few, columns={"region": region}).rows.tolist() == [0, 2]
+    cell = aw.Assignment(quotas=[1, 1], groups=[aw.Group("region", value="south", block=0, min=1)])
+    assert aw.solve(scores, cell, columns={"region": region}).rows.tolist() == [2, 0]
+    too_few = aw.Assignment(quotas=[2, 2], groups=[aw.Group("region", value="north", max=1)])
+    with pytest.raises(aw.InfeasibleError, match="region = north") as caught:
+        aw.solve(scores, too_few, columns={"region": region})
+    assert caught.value.reason["reason"] == "contradiction"
+    assert caught.value.reason["needed"] == 4
 
 
 def test_infeasible_says_why() -> None:

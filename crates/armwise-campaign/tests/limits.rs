@@ -146,7 +146,46 @@ fn groups_are_kept_for_one_promotion_and_for_several() {
     }
 }
 
-/// Groups and a budget together go to the general solver: the best of all ways to send, found by trying them all.
+/// A group in one promotion counts only the sends of that promotion, and limits that contradict are told by their names.
+#[test]
+fn a_group_may_be_limited_in_one_promotion() {
+    let folder = Folder::new("cells");
+    let table = folder.write("customers.csv", customers(400));
+    let two = "[[promotion]]\nname = \"mail\"\nquota = 30\n[[promotion]]\nname = \"call\"\nquota = 30\n";
+    let group = |limit: &str| format!("[[limits.group]]\ncolumn = \"region\"\nvalue = \"north\"\n{limit}\n");
+    let rules = format!("{two}{}", group("promotion = \"call\"\nmax = 2"));
+    let mut campaign = begin(&folder, &table, &rules).unwrap();
+    let summary = choose_round(&mut campaign, &table).unwrap();
+    assert_eq!((summary.sends, summary.quality), (60, armwise::Quality::Optimal), "{summary:?}");
+    let rows = common::open(&table).batches(None).unwrap().next().unwrap().unwrap();
+    let names = rows.any_texts("customer").unwrap();
+    let region = rows.any_texts("region").unwrap();
+    let north: std::collections::HashSet<String> = names
+        .into_iter()
+        .zip(region)
+        .filter(|(_, region)| region.as_deref() == Some("north"))
+        .filter_map(|(name, _)| name)
+        .collect();
+    let sent = campaign.sent(1).unwrap();
+    let of = |promotion: &str| {
+        sent.iter().filter(|sent| sent.promotion == promotion && north.contains(&sent.customer)).count()
+    };
+    assert!(of("call") <= 2 && of("mail") > 2, "{} {}", of("call"), of("mail"));
+    drop(campaign);
+    std::fs::remove_file(folder.path("c.armwise")).unwrap();
+
+    let most = |value: &str| format!("[[limits.group]]\ncolumn = \"region\"\nvalue = \"{value}\"\nmax = 5\n");
+    let every: String = ["north", "south", "east", "west"].map(most).concat();
+    let mut campaign = begin(&folder, &table, &format!("{two}{every}")).unwrap();
+    let error = choose_round(&mut campaign, &table).unwrap_err().to_string();
+    assert!(error.contains("quota of mail, quota of call need 60 sends, but region = "), "{error}");
+    drop(campaign);
+    std::fs::remove_file(folder.path("c.armwise")).unwrap();
+    let error = begin(&folder, &table, &format!("{two}{}", group("promotion = \"letter\""))).unwrap_err().to_string();
+    assert!(error.contains("there is no promotion \"letter\""), "{error}");
+}
+
+/// Groups and a budget together: the best of all ways to send, found by trying them all.
 #[test]
 fn groups_and_a_budget_together_are_solved_exactly() {
     let rules = "[limits]\nbudget = 6.0\n[[limits.group]]\ncolumn = \"region\"\nvalue = \"north\"\nmin = 1\nmax = 2\n\

@@ -344,9 +344,14 @@ fn workbooks_that_cannot_be_read_for_certain_are_refused() {
         assert!(message.contains(name), "{message}");
     }
     assert_eq!(read("few.xlsx", &strings("1")).unwrap(), [[1.0]]);
-    let path = folder.write("not.xlsx", "customer,n\na,1\n");
-    let message = open(&path).columns().unwrap_err().to_string();
-    assert!(message.contains("not an xlsx workbook"), "{message}");
+    for (name, bytes, part) in [
+        ("not.xlsx", &b"customer,n\na,1\n"[..], "not an xlsx workbook; if it is text"),
+        ("old.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "before 2007, or one with a password"),
+        ("book.csv", b"PK\x03\x04\x14\x00", "give the format xlsx"),
+    ] {
+        let message = open(&folder.write(name, bytes)).columns().unwrap_err().to_string();
+        assert!(message.contains(part), "{message}");
+    }
 }
 
 #[test]

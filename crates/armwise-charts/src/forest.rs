@@ -36,7 +36,7 @@ pub struct Forest {
 /// The widths of the pictures, on wide and on narrow screens.
 const WIDTHS: [f64; 2] = [260.0, 118.0];
 /// The height of a row.
-const ROW: f64 = 30.0;
+const ROW: f64 = 33.0;
 /// The height of the axis.
 const AXIS: f64 = 24.0;
 /// Room for what sticks out at either side.

@@ -3,11 +3,17 @@
 //! Scores are multiples of 2^-20, so the other solvers can be given the same instance in
 //! integers (`--out FILE` writes the scores as raw f64, row-major) and objectives can be compared exactly.
 //!
-//! Usage: `assignment_speed KIND N M K [--seed S] [--repeats R] [--per-row C] [--out FILE]`, where KIND is `bandit`
-//! (customer effect + promotion effect + noise), `uniform`, or `clusters` (100 clusters of equal rows).
+//! Usage: `assignment_speed KIND N M K [--seed S] [--repeats R] [--per-row C] [--groups G] [--cells 1] [--budget B]
+//! [--out FILE]`, where KIND is `bandit` (customer effect + promotion effect + noise), `uniform`, or `clusters` (100
+//! clusters of equal rows).
+//!
+//! With `--groups G` the rows fall into G groups at random; by turns a group has at most 0.4 of its fair share of all
+//! units, at least 1.6 of it, or neither; `--cells 1` limits the groups in every block instead of over all blocks.
+//! `--budget B` allows B of what the best arms without a budget cost, at costs of 1 to 5 that favour good arms.
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
-use armwise::{Arms, Assignment, Oracle, Round, Scores, Stream, Ties};
+use armwise::oracle::{Group, OneOrMany, Quality, Selection};
+use armwise::{Arms, Assignment, Column, Oracle, Round, Scores, Stream, Ties};
 use std::{error::Error, fs, time::Instant};
 
 const GRID: f64 = (1 << 20) as f64;
@@ -18,6 +24,9 @@ struct Options {
     seed: u64,
     repeats: usize,
     per_row: usize,
+    groups: usize,
+    cells: bool,
+    budget: Option<f64>,
     out: Option<String>,
 }
 
@@ -26,13 +35,17 @@ fn options() -> Result<Options, Box<dyn Error>> {
     let mut next = || args.next().ok_or("KIND N M K");
     let kind = next()?;
     let shape = [next()?.parse()?, next()?.parse()?, next()?.parse()?];
-    let mut options = Options { kind, shape, seed: 1, repeats: 5, per_row: 1, out: None };
+    let mut options =
+        Options { kind, shape, seed: 1, repeats: 5, per_row: 1, groups: 0, cells: false, budget: None, out: None };
     while let Some(name) = args.next() {
         let value = args.next().ok_or("an option needs a value")?;
         match name.as_str() {
             "--seed" => options.seed = value.parse()?,
             "--repeats" => options.repeats = value.parse()?,
             "--per-row" => options.per_row = value.parse()?,
+            "--groups" => options.groups = value.parse()?,
+            "--cells" => options.cells = value == "1",
+            "--budget" => options.budget = Some(value.parse()?),
             "--out" => options.out = Some(value),
             other => return Err(format!("unknown option {other}").into()),
         }
@@ -63,27 +76,76 @@ fn generate(kind: &str, rows: usize, blocks: usize, seed: u64) -> Result<Vec<f64
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let Options { kind, shape: [rows, blocks, k], seed, repeats, per_row, out } = options()?;
+    let Options { kind, shape: [rows, blocks, k], seed, repeats, per_row, groups, cells, budget, out } = options()?;
     let values = generate(&kind, rows, blocks, seed)?;
+    let written = out.is_some();
     if let Some(path) = out {
         fs::write(path, values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
     }
     let features = vec![0.0; rows];
-    let arms = Arms::new(&features, 1)?;
+    let region: Vec<f64> = (0..rows as u64).map(|row| group_of(seed, row, groups.max(1)) as f64).collect();
+    let costs: Vec<f64> = values.iter().map(|value| (value.clamp(-2.0, 2.0) + 3.0).floor()).collect();
+    let columns = [Column { name: "region", values: &region }, Column { name: "cost", values: &costs }];
+    let arms = Arms::new(&features, 1)?.with_columns(&columns)?;
     let scores = Scores::new(&values, blocks, arms, Ties::ById, Round::new(seed, 1))?;
-    let constraint = Assignment { per_row, ..Assignment::new(vec![k; blocks]) };
+    let plain = Assignment { per_row, ..Assignment::new(vec![k; blocks]) };
+    let (of_plain, best) = timed(repeats, &plain, &scores)?;
+    let mut line = serde_json::json!({
+        "kind": kind, "n": rows, "m": blocks, "k": k, "per_row": per_row, "seed": seed,
+        "median_ms": of_plain[repeats / 2], "least_ms": of_plain[0], "objective": (best.objective * GRID).round() as i64,
+    });
+    if groups > 0 {
+        let mut constraint = Assignment { groups: limits(groups, blocks, k, cells), ..plain };
+        let (times, found) = timed(repeats, &constraint, &scores)?;
+        line["groups"] = told(&times, &found);
+        if written {
+            line["region"] = (0..rows as u64).map(|row| group_of(seed, row, groups)).collect();
+        }
+        if let Some(share) = budget {
+            let spent: f64 = found.arms.iter().map(|arm| costs[arm.row * blocks + arm.block]).sum();
+            constraint = constraint.within("cost", (share * spent).floor());
+            let (times, found) = timed(repeats, &constraint, &scores)?;
+            line["budget"] = told(&times, &found);
+        }
+    }
+    println!("{line}");
+    Ok(())
+}
+
+fn group_of(seed: u64, row: u64, groups: usize) -> u64 {
+    Round::new(seed, 1).draws(0, Stream(304)).bits(row) % groups as u64
+}
+
+/// The limits of the groups, by turns a maximum, a minimum and none.
+fn limits(groups: usize, blocks: usize, k: usize, cells: bool) -> Vec<Group> {
+    let blocks_of =
+        |group: usize| if cells { (0..blocks).map(|b| (group, Some(b))).collect() } else { vec![(group, None)] };
+    let group = |(group, block): (usize, Option<usize>)| {
+        let fair = k * if cells { 1 } else { blocks } / groups;
+        let min = (group % 3 == 1).then_some(fair * 8 / 5);
+        let max = (group % 3 == 0).then_some(fair * 2 / 5);
+        let value = Some(OneOrMany::One(group as f64));
+        Group { column: "region".to_owned(), value, block, min, max, exactly: None }
+    };
+    (0..groups).flat_map(blocks_of).map(group).collect()
+}
+
+fn timed(repeats: usize, of: &Assignment, scores: &Scores<'_>) -> Result<(Vec<f64>, Selection), armwise::Error> {
     let mut times = Vec::new();
-    let mut objective = 0.0;
-    for _ in 0..repeats {
+    let mut found = None;
+    for _ in 0..repeats.max(1) {
         let start = Instant::now();
-        objective = constraint.argmax(&scores)?.objective;
+        found = Some(of.argmax(scores)?);
         times.push(start.elapsed().as_secs_f64() * 1e3);
     }
     times.sort_unstable_by(f64::total_cmp);
-    let line = serde_json::json!({
-        "kind": kind, "n": rows, "m": blocks, "k": k, "per_row": per_row, "seed": seed,
-        "median_ms": times[repeats / 2], "least_ms": times[0], "objective": (objective * GRID).round() as i64,
-    });
-    println!("{line}");
-    Ok(())
+    Ok((times, found.expect("solved at least once")))
+}
+
+fn told(times: &[f64], found: &Selection) -> serde_json::Value {
+    serde_json::json!({
+        "median_ms": times[times.len() / 2], "least_ms": times[0], "objective": found.objective,
+        "upper_bound": found.upper_bound, "optimal": found.quality == Quality::Optimal,
+        "gap": (found.upper_bound - found.objective) / found.objective.abs(),
+    })
 }

@@ -50,11 +50,13 @@ const STYLE: &str = "section>.chart,header>.chart{margin-bottom:1.5rem}\n.full{w
                      .summary{font-size:1.1rem;line-height:1.5;padding-left:1.15rem;margin:0 0 1.75rem;max-width:47.5rem}\n\
                      .summary li{margin:0 0 .45rem}\n.summary li::marker{color:var(--axis)}\n\
                      section>p,section>ul{max-width:47.5rem}\n\
-                     .forest td,.forest th{vertical-align:middle}\n.forest .plot{padding:0 .9rem 0 0}\n\
-                     .forest thead .plot{vertical-align:bottom}\n.forest .chart{max-width:none}\n\
+                     .forest{table-layout:fixed}\n.forest td,.forest th{vertical-align:middle}\n\
+                     .forest thead th:first-child{width:38%}\n.forest thead .plot{width:276px;vertical-align:bottom}\n\
+                     .forest .plot{padding:0 1rem 0 0}\n.forest .chart{max-width:none}\n\
                      .forest tbody tr+tr .plot{border-top-color:transparent}\n\
                      .small{font-size:.875rem;color:var(--muted)}\n\
-                     @media (max-width:48rem){.forest .plot{padding-right:.5rem}.forest tbody th{min-width:0}}\n";
+                     @media (max-width:48rem){.forest thead th:first-child{width:auto}.forest thead .plot{width:126px}\n\
+                     .forest .plot{padding-right:.5rem}.forest .n{white-space:normal;width:5.6rem}.forest tbody th{min-width:0}}\n";
 
 /// The page.
 #[must_use]
@@ -83,7 +85,8 @@ pub fn html(report: &Report) -> String {
 }
 
 fn summary(report: &Report) -> String {
-    let lines = report.summary.iter().map(|line| format!("<li>{}</li>\n", escape(line)));
+    let lines =
+        report.summary.iter().map(|line| format!("<li>{}</li>\n", escape(line).replace(" ± ", "&nbsp;±&nbsp;")));
     format!("<ul class=\"summary\">\n{}</ul>\n", lines.collect::<String>())
 }
 

@@ -42,9 +42,10 @@ fn sent(played: &[&RoundLine], promotions: &[GroupLine]) -> String {
     let (sends, delivered, answered) =
         (total(|line| line.tally.sends), total(|line| line.tally.delivered), total(|line| line.tally.answered));
     let share = percent(answered as f64 / delivered.max(1) as f64, 1);
+    let so_far = if played.iter().any(|line| !line.closed && line.tally.pending > 0) { " so far" } else { "" };
     let bounced = if delivered < sends { format!(", of which {} arrived", count(delivered)) } else { String::new() };
     format!(
-        "In {} {} sends were made for {}{bounced}; {} of them ({share}) were answered.",
+        "In {}, {} sends were made for {}{bounced}; {} of them ({share}) were answered{so_far}.",
         several(played.len(), "round"),
         count(sends),
         several(promotions.len(), "promotion"),

@@ -55,7 +55,7 @@ impl Chosen {
     }
 }
 
-impl Choices<'_> {
+impl<'a> Choices<'a> {
     /// Guesses floors from a sample of a large table.
     pub(super) fn guess(&mut self, table: &dyn Source, parts: &Parts<'_>) -> Result<(), Error> {
         let Some((sample, share)) = sample::sample(table, parts)? else { return Ok(()) };
@@ -135,6 +135,26 @@ impl Choices<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Chooses from the hold-out once more, by other rules; false if nobody can be chosen by these either.
+    pub(super) fn hold_out_again(
+        &mut self,
+        by: Option<Choosing<'a>>,
+        mut read: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<bool, Error> {
+        (self.hold_out, self.hold_out_failed) = (by, false);
+        for _ in 0..2 {
+            if self.hold_out.is_none() || self.hold_out_failed {
+                break;
+            }
+            read(self)?;
+            if self.prove()? {
+                break;
+            }
+        }
+        self.hold_out.take_if(|_| self.hold_out_failed);
+        Ok(self.hold_out.is_some())
     }
 
     /// Asks the oracles; false if the table must be read once more. The hold-out is there to compare with, so a problem

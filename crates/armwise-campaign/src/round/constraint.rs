@@ -1,13 +1,12 @@
 //! The campaign's limits as one of the library's constraints.
 //!
-//! The cheapest oracle that covers the limits is used: an assignment for quotas, with or without a budget; a budget for
-//! a budget alone; quotas for groups with one promotion. Groups together with several promotions or a budget go to the
-//! general solver, which is for small tables.
+//! The cheapest oracle that covers the limits is used: an assignment for quotas and groups, with or without a budget; a
+//! budget for a budget alone; quotas for groups of one column with one promotion.
 
-use crate::config::Config;
+use crate::config::{Config, GroupLimit};
 use armwise::{
-    Assignment, Budget, Constraint, Linear, OnInfeasible, Quota, Quotas,
-    oracle::{BlockQuotas, Group, LinearRow, OneOrMany, QuotaRange},
+    Assignment, Budget, Constraint, OnInfeasible, Quota, Quotas,
+    oracle::{BlockQuotas, Group, OneOrMany, QuotaRange},
 };
 
 /// The column of costs, one per customer and promotion.
@@ -16,9 +15,16 @@ pub(super) const COST: &str = "cost";
 /// The column of segments: the number of the segment's name, from 1; 0 for none.
 pub(super) const SEGMENT: &str = "segment";
 
-/// The column that says who is in a group.
-pub(super) fn group(place: usize) -> String {
-    format!("group {place}")
+/// The column of the library that holds the values of one of the table's columns, as numbers: the place of the first
+/// group with this value, from 1; 0 for a value of no group.
+pub(super) fn column_of_groups(column: &str) -> String {
+    format!("group {column}")
+}
+
+/// The number of a group's value in its column.
+pub(super) fn number_of(groups: &[GroupLimit], group: &GroupLimit) -> f64 {
+    let same = |other: &GroupLimit| (&other.column, &other.value) == (&group.column, &group.value);
+    groups.iter().position(same).map_or(0.0, |place| place as f64 + 1.0)
 }
 
 /// A share of a count, to the nearest.
@@ -45,21 +51,21 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
         .collect();
     let budget = limits.budget.map(|budget| budget * share.unwrap_or(1.0));
     let per_row = limits.per_customer;
-    if !limits.group.is_empty() {
-        let ([(min, max)], None) = (&quotas[..], budget) else {
-            return Constraint::Linear(linear(config, &quotas, budget, scaled));
-        };
-        let one = |(place, limit): (usize, &crate::config::GroupLimit)| Group {
-            column: group(place),
-            value: Some(OneOrMany::One(1.0)),
-            min: Some(scaled(limit.min)),
-            max: limit.max.map(scaled),
-            exactly: None,
-        };
-        let groups = limits.group.iter().enumerate().map(one).collect();
+    let group = |limit: &GroupLimit| Group {
+        column: column_of_groups(&limit.column),
+        value: Some(OneOrMany::One(number_of(&limits.group, limit))),
+        block: limit.promotion.as_ref().and_then(|promotion| config.block(promotion)),
+        min: Some(scaled(limit.min)),
+        max: limit.max.map(scaled),
+        exactly: None,
+    };
+    let groups: Vec<Group> = limits.group.iter().map(group).collect();
+    // The values of one column never cross.
+    let apart = !groups.is_empty() && groups.windows(2).all(|pair| pair[0].column == pair[1].column);
+    if let ([(min, max)], None, true) = (&quotas[..], budget, apart) {
         return Constraint::Quotas(Quotas { k: *max, min: *min, groups, on_infeasible });
     }
-    if budget.is_some() && quotas.iter().all(|quota| *quota == (0, None)) {
+    if budget.is_some() && groups.is_empty() && quotas.iter().all(|quota| *quota == (0, None)) {
         let (cost, per_row) = (COST.to_owned(), Some(per_row));
         return Constraint::Budget(Budget { cost, budget, budgets: None, k: None, per_row });
     }
@@ -69,7 +75,8 @@ pub(super) fn constraint(config: &Config, share: Option<f64>, on_infeasible: OnI
     };
     let cost = budget.map(|_| COST.to_owned());
     let quotas = BlockQuotas::Each(quotas.iter().map(quota).collect());
-    Constraint::Assignment(Assignment { quotas, per_row, on_infeasible, cost, budget })
+    let time_limit = limits.time_limit;
+    Constraint::Assignment(Assignment { quotas, per_row, groups, on_infeasible, cost, budget, time_limit })
 }
 
 /// The rules without minima, which can always be met: quotas become the most that is sent.
@@ -84,31 +91,4 @@ pub(super) fn without_minima(config: &Config) -> Config {
     }
     config.limits.group.iter_mut().for_each(|group| group.min = 0);
     config
-}
-
-fn linear(
-    config: &Config,
-    quotas: &[(usize, Option<usize>)],
-    budget: Option<f64>,
-    scaled: impl Fn(usize) -> usize,
-) -> Linear {
-    let mut rows = Vec::new();
-    for (block, (promotion, &(min, max))) in config.promotion.iter().zip(quotas).enumerate() {
-        let (lo, hi) = (Some(min as f64), max.map(|max| max as f64));
-        let name = Some(promotion.name.clone());
-        rows.push(LinearRow { name, lo, hi, every: 1.0, block: Some(block), ..LinearRow::default() });
-    }
-    let hi = Some(config.limits.per_customer as f64);
-    let name = Some("promotions per customer".to_owned());
-    rows.push(LinearRow { name, hi, every: 1.0, per_row: true, ..LinearRow::default() });
-    for (place, limit) in config.limits.group.iter().enumerate() {
-        let (lo, hi) = (Some(scaled(limit.min) as f64), limit.max.map(|max| scaled(max) as f64));
-        let name = Some(format!("{} = {}", limit.column, limit.value));
-        rows.push(LinearRow { name, lo, hi, column: Some(group(place)), ..LinearRow::default() });
-    }
-    if budget.is_some() {
-        let (name, column) = (Some("budget".to_owned()), Some(COST.to_owned()));
-        rows.push(LinearRow { name, hi: budget, column, ..LinearRow::default() });
-    }
-    Linear { rows, time_limit: 60.0 }
 }

@@ -119,17 +119,8 @@ pub fn choose(
         None => None,
         Some(far) => {
             let by_mean = if known { Some(greedy.freeze(round)?) } else { None };
-            Some((
-                far,
-                Plan::new(
-                    campaign,
-                    learner.freeze(round)?,
-                    by_mean,
-                    &resting,
-                    &choices,
-                    kept.as_deref().unwrap_or_default(),
-                ),
-            ))
+            let columns = kept.as_deref().unwrap_or_default();
+            Some((far, Plan::new(campaign, learner.freeze(round)?, by_mean, &resting, &choices, columns)))
         }
     };
     let parts = Parts::new(campaign.setup(), resting);
@@ -156,19 +147,8 @@ pub fn choose(
     if choices.hold_out_failed {
         // Other machines have sent only rows that matter by the rules themselves.
         let again = if far.is_none() { Some(learner.choosing(round, &relaxed)?) } else { None };
-        (choices.hold_out, choices.hold_out_failed) = (again, false);
-        hold_out_rules = HoldOutRules::WithoutMinima;
-        for _ in 0..2 {
-            if choices.hold_out.is_some() {
-                read(&mut choices)?;
-            }
-            if choices.prove().map_err(|error| told(config, error))? {
-                break;
-            }
-        }
-        if choices.hold_out_failed || choices.hold_out.is_none() {
-            (choices.hold_out, hold_out_rules) = (None, HoldOutRules::Nobody);
-        }
+        let found = choices.hold_out_again(again, |choices| read(choices).map(|_| ()))?;
+        hold_out_rules = if found { HoldOutRules::WithoutMinima } else { HoldOutRules::Nobody };
     }
     let Choices { main, by_mean, hold_out, .. } = choices;
     let by_mean = by_mean.map(|by_mean| by_mean.chosen());

@@ -15,7 +15,7 @@ use crate::{
 };
 use armwise::{Draws, Panels, Round, Screen, Stream, id_of};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::{Mutex, PoisonError},
 };
 
@@ -194,7 +194,7 @@ impl<'a> Parts<'a> {
         Ok(found)
     }
 
-    /// Costs per arm, and for each group whether a row belongs to it.
+    /// Costs per arm, and for each column with groups the number of a row's group.
     fn constraint_columns(&self, rows: &Rows, blocks: usize) -> Result<Vec<(String, Vec<f64>)>, Error> {
         let config = &self.setup.config;
         let mut columns = Vec::new();
@@ -206,13 +206,17 @@ impl<'a> Parts<'a> {
             let values = (0..rows.len()).flat_map(|row| (0..blocks).map(move |block| (row, block)));
             columns.push((super::constraint::COST.to_owned(), values.map(|(row, block)| of(row, block)).collect()));
         }
-        for (place, group) in config.limits.group.iter().enumerate() {
+        let groups = &config.limits.group;
+        for name in groups.iter().map(|group| &group.column).collect::<BTreeSet<_>>() {
+            let here = groups.iter().filter(|group| group.column == *name);
+            let numbers: HashMap<&str, f64> =
+                here.map(|group| (group.value.as_str(), super::constraint::number_of(groups, group))).collect();
             let mut values = Vec::with_capacity(rows.len());
-            rows.each_text(&group.column, |_, text| {
-                values.push(if text == Some(&group.value) { 1.0 } else { 0.0 });
+            rows.each_text(name, |_, text| {
+                values.push(text.and_then(|text| numbers.get(text)).copied().unwrap_or(0.0));
                 Ok(())
             })?;
-            columns.push((super::constraint::group(place), values));
+            columns.push((super::constraint::column_of_groups(name), values));
         }
         Ok(columns)
     }

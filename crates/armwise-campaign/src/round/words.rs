@@ -4,7 +4,10 @@
 //! the text ends with what can be changed.
 
 use super::constraint;
-use crate::{Error, config::Config};
+use crate::{
+    Error,
+    config::{Config, GroupLimit},
+};
 use armwise::{Infeasible, Limit};
 
 /// A limit as the rules call it.
@@ -17,10 +20,16 @@ pub(super) fn limit(config: &Config, of: &Limit) -> String {
         Limit::Block(block) => quota(*block),
         // Only where there is one promotion are all its sends counted so.
         Limit::K | Limit::Min => quota(0),
-        Limit::Group { column, .. } => {
-            let groups = config.limits.group.iter().enumerate();
-            let own = groups.into_iter().find(|(place, _)| constraint::group(*place) == *column);
-            own.map_or_else(|| of.to_string(), |(_, group)| format!("{} = {}", group.column, group.value))
+        Limit::Group { column, values, block } => {
+            let groups = &config.limits.group;
+            let same = |group: &&GroupLimit| {
+                let number = constraint::number_of(groups, group);
+                constraint::column_of_groups(&group.column) == *column && values.contains(&number)
+            };
+            let Some(group) = groups.iter().find(same) else { return of.to_string() };
+            let promotion = block.and_then(|block| config.promotion.get(block));
+            let within = promotion.map_or(String::new(), |promotion| format!(" in {}", promotion.name));
+            format!("{} = {}{within}", group.column, group.value)
         }
         of => of.to_string(),
     }
@@ -84,6 +93,24 @@ fn infeasible(config: &Config, reason: &Infeasible) -> Option<String> {
              the others",
             limit(config, group)
         ),
+        Infeasible::Contradiction { minima, needed, maxima, allowed, places, .. } => {
+            let names =
+                |limits: &[Limit]| limits.iter().map(|of| limit(config, of)).collect::<Vec<String>>().join(", ");
+            let most = match (&maxima[..], counted) {
+                ([], true) => format!("who is eligible allows only {places}"),
+                ([], false) => "who is eligible allows fewer".to_owned(),
+                (maxima, true) => {
+                    let most = allowed + places;
+                    format!("{} allow only {most}, eligible customers outside them included", names(maxima))
+                }
+                (maxima, false) => format!("{} allow fewer", names(maxima)),
+            };
+            format!(
+                "the limits cannot be met: {} need {needed} sends, but {most}; lower the minima or raise the maxima, or \
+                 set limits.on_infeasible = \"fill\"",
+                names(minima)
+            )
+        }
         Infeasible::LinearRow { row, lo, hi, least, most } => {
             let asked = match (lo, hi) {
                 (Some(lo), Some(hi)) => format!("must be from {lo} to {hi}"),
@@ -93,7 +120,7 @@ fn infeasible(config: &Config, reason: &Infeasible) -> Option<String> {
             };
             format!("{row}: it {asked}, but whoever is chosen, it lies between {least} and {most}; change that limit")
         }
-        Infeasible::LinearRows { .. } => {
+        Infeasible::LinearRows { .. } | Infeasible::Crossing { .. } => {
             "the quotas, groups and the budget cannot all be met together, though each of them could be alone; lower a \
              minimum, or raise a maximum"
                 .to_owned()
@@ -115,7 +142,7 @@ mod tests {
 
     #[test]
     fn no_reason_speaks_of_arms_blocks_or_rows() {
-        let group = || Limit::Group { column: constraint::group(0), values: vec![1.0] };
+        let group = || Limit::Group { column: constraint::column_of_groups("region"), values: vec![1.0], block: None };
         let reasons = [
             Infeasible::TooFewArms { needed: 5, eligible: 3 },
             Infeasible::TooFewRows { blocks: vec![0, 1], needed: 10, rows: 7, places: 7 },
@@ -124,6 +151,15 @@ mod tests {
             Infeasible::QuotasCost { least: 10.0, budget: 5.0 },
             Infeasible::LinearRow { row: "budget".to_owned(), lo: None, hi: Some(5.0), least: 6.0, most: 7.0 },
             Infeasible::LinearRows { rows: 4 },
+            Infeasible::Contradiction {
+                minima: vec![Limit::Block(0)],
+                needed: 5,
+                maxima: vec![group()],
+                allowed: 2,
+                rows: 1,
+                places: 1,
+            },
+            Infeasible::Crossing { limits: 3 },
         ];
         for reason in reasons {
             let text = told(&config(), armwise::Error::Infeasible(reason)).to_string();

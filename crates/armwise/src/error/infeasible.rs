@@ -24,6 +24,9 @@ pub enum Limit {
         column: String,
         /// The values.
         values: Vec<f64>,
+        /// The block that is meant; none for all of them together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        block: Option<usize>,
     },
 }
 
@@ -34,10 +37,13 @@ impl fmt::Display for Limit {
             Self::Min => f.write_str("min"),
             Self::Budget => f.write_str("budget"),
             Self::Block(block) => write!(f, "block = {block}"),
-            Self::Group { column, values } => match &values[..] {
-                [value] => write!(f, "{column} = {value}"),
-                values => write!(f, "{column} = {values:?}"),
-            },
+            Self::Group { column, values, block } => {
+                match &values[..] {
+                    [value] => write!(f, "{column} = {value}"),
+                    values => write!(f, "{column} = {values:?}"),
+                }?;
+                block.map_or(Ok(()), |block| write!(f, " in block {block}"))
+            }
         }
     }
 }
@@ -66,6 +72,20 @@ pub enum Infeasible {
     /// The minima inside a group, or of all groups together ([`Limit::K`]), add up to more than its maximum.
     #[error("{group}: at most {allowed} arms may be chosen, but the minima inside it add up to {needed}")]
     GroupMaximum { group: Limit, allowed: usize, needed: usize },
+    /// Minima that add up to more than the maxima and the rows allow: a minimum cut. Count for every arm the minima
+    /// that it is in, less the maxima that it is in; `rows` rows have eligible arms that count above 0, and their best
+    /// ones together count `places`. So `needed` can be at most `allowed + places`.
+    #[error(
+        "{} together ask for at least {needed}, but {}{} allow only {}",
+        listed(minima),
+        if maxima.is_empty() { String::new() } else { format!("the limits of {} ({allowed} together) and ", listed(maxima)) },
+        format_args!("{rows} rows with {places} places"),
+        allowed + places
+    )]
+    Contradiction { minima: Vec<Limit>, needed: usize, maxima: Vec<Limit>, allowed: usize, rows: usize, places: usize },
+    /// No set of arms meets all quotas and groups, though those of them that are nested can be met together.
+    #[error("the {limits} quotas and groups cannot all be met together: some of the groups cross each other")]
+    Crossing { limits: usize },
     /// Every listed super arm holds an arm that does not exist or, if all exist, one that may not be chosen.
     #[error(
         "of {listed} listed super arms, {unknown} name an arm that does not exist and {forbidden} hold a forbidden arm"
@@ -92,6 +112,10 @@ pub enum Infeasible {
     AmongCandidates { kept: usize, rows: usize, of_kept: Box<Infeasible> },
 }
 
+fn listed(limits: &[Limit]) -> String {
+    limits.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn limit(limit: Option<f64>) -> String {
     limit.map_or("none".to_owned(), |limit| limit.to_string())
 }
@@ -101,7 +125,7 @@ impl Infeasible {
     /// because all the arms that they count are kept.
     pub(crate) fn among_candidates(self, kept: usize, rows: usize) -> Self {
         match self {
-            Self::TooFewRows { .. } | Self::GroupMinimum { .. } if kept < rows => {
+            Self::TooFewRows { .. } | Self::GroupMinimum { .. } | Self::Contradiction { .. } if kept < rows => {
                 Self::AmongCandidates { kept, rows, of_kept: Box::new(self) }
             }
             reason => reason,

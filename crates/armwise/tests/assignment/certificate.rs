@@ -59,7 +59,7 @@ fn primal_equals_dual_on_filtered_problems() {
             let quotas = vec![quota; blocks];
             let constraint = Assignment { per_row, ..Assignment::new(quotas.clone()) };
             let ids = (0..rows as u64).collect();
-            certify(&Problem { values, blocks, ids, ties: Ties::ById, constraint }, &quotas);
+            certify(&Problem { values, blocks, ids, ties: Ties::ById, columns: Vec::new(), constraint }, &quotas);
         }
     }
 }
@@ -88,7 +88,8 @@ fn clusters_are_solved_exactly_in_any_order() {
     let values = (0..rows).flat_map(|row| centres[row % 40 * blocks..][..blocks].to_vec()).collect();
     let quotas = vec![quota; blocks];
     let ids = (0..rows as u64).map(|id| id * 11).collect();
-    let mut problem = Problem { values, blocks, ids, ties: Ties::ById, constraint: Assignment::new(quotas.clone()) };
+    let constraint = Assignment::new(quotas.clone());
+    let mut problem = Problem { values, blocks, ids, ties: Ties::ById, columns: Vec::new(), constraint };
     for ties in [Ties::ById, Ties::Random] {
         problem.ties = ties;
         certify(&problem, &quotas);

@@ -1,8 +1,8 @@
 //! Candidates of parts: their union gives the selection of the whole.
 
-use crate::{Problem, Rng, random, shuffled};
-use armwise::Oracle;
+use crate::{Problem, Rng, groups::with_groups, random, shuffled};
 use armwise::oracle::OnInfeasible;
+use armwise::{Error, Oracle};
 
 fn union_of_candidates(problem: &Problem, parts: usize, rng: &mut Rng) -> Vec<usize> {
     let order = shuffled(problem.rows(), rng);
@@ -49,4 +49,39 @@ fn five_hundred_splits_give_the_selection_of_the_whole() {
         }
     }
     assert!(smaller > 250, "{smaller}");
+}
+
+/// Rows of different groups may need each other, so a part must keep more than its own best filling.
+#[test]
+fn parts_of_problems_with_groups_give_the_selection_of_the_whole() {
+    let mut rng = Rng::new(22);
+    let (mut smaller, mut solved) = (0, 0);
+    for case in 0..1_500 {
+        let (rows, blocks) = (2 + rng.below(40), 1 + rng.below(3));
+        let per_row = 1 + rng.below(blocks);
+        let quota = 1 + rng.below(4);
+        let problem = random(&mut rng, rows, blocks, per_row, quota);
+        let mut problem = with_groups(&mut rng, problem);
+        let parts = 1 + rng.below(3);
+        let union = union_of_candidates(&problem, parts, &mut rng);
+        smaller += usize::from(union.len() < rows);
+        for on_infeasible in [OnInfeasible::Error, OnInfeasible::Fill] {
+            problem.constraint.on_infeasible = on_infeasible;
+            let whole = problem.solve();
+            if union.is_empty() {
+                assert!(whole.map_or(true, |whole| whole.arms.is_empty()), "case {case}: {problem:?}");
+                continue;
+            }
+            let part = problem.on(&union);
+            match (whole, part.solve()) {
+                (Ok(whole), Ok(found)) => {
+                    assert_eq!(part.named(&found.arms), problem.named(&whole.arms), "case {case}: {problem:?}");
+                    solved += 1;
+                }
+                (Err(Error::Infeasible(_)), Err(Error::Infeasible(_))) => {}
+                (whole, found) => panic!("case {case}: {whole:?} but {found:?}: {problem:?}"),
+            }
+        }
+    }
+    assert!(smaller > 500 && solved > 1_000, "{smaller} {solved}");
 }

@@ -8,11 +8,12 @@
 mod brute;
 mod certificate;
 mod composition;
+mod groups;
 mod small;
 mod values;
 mod within_budget;
 
-use armwise::{Arms, Assignment, Error, Oracle, Pick, Quota, Round, Scores, Selection, Stream, Ties};
+use armwise::{Arms, Assignment, Column, Error, Oracle, Pick, Quota, Round, Scores, Selection, Stream, Ties};
 
 /// Random numbers of the tests.
 pub(crate) struct Rng {
@@ -43,6 +44,8 @@ pub(crate) struct Problem {
     pub(crate) blocks: usize,
     pub(crate) ids: Vec<u64>,
     pub(crate) ties: Ties,
+    /// Columns with one value per row.
+    pub(crate) columns: Vec<(&'static str, Vec<f64>)>,
     pub(crate) constraint: Assignment,
 }
 
@@ -53,7 +56,8 @@ impl Problem {
 
     pub(crate) fn with<T>(&self, look: impl FnOnce(&Scores<'_>) -> T) -> T {
         let features = vec![0.0; self.rows()];
-        let arms = Arms::new(&features, 1).unwrap().with_ids(&self.ids).unwrap();
+        let columns: Vec<Column<'_>> = self.columns.iter().map(|(name, values)| Column { name, values }).collect();
+        let arms = Arms::new(&features, 1).unwrap().with_ids(&self.ids).unwrap().with_columns(&columns).unwrap();
         look(&Scores::new(&self.values, self.blocks, arms, self.ties, Round::new(9, 4)).unwrap())
     }
 
@@ -67,6 +71,7 @@ impl Problem {
         Self {
             values: rows.iter().flat_map(row).copied().collect(),
             ids: rows.iter().map(|&row| self.ids[row]).collect(),
+            columns: self.columns.iter().map(|(name, of)| (*name, rows.iter().map(|&row| of[row]).collect())).collect(),
             ..self.clone()
         }
     }
@@ -107,5 +112,6 @@ pub(crate) fn random(rng: &mut Rng, rows: usize, blocks: usize, per_row: usize, 
     let quotas: Vec<Quota> = quotas.collect();
     let ids = shuffled(rows, rng).into_iter().map(|i| i as u64 * 7 + 3).collect();
     let ties = [Ties::ById, Ties::Random][rng.below(2)];
-    Problem { values, blocks, ids, ties, constraint: Assignment { per_row, ..Assignment::new(quotas) } }
+    let columns = Vec::new();
+    Problem { values, blocks, ids, ties, columns, constraint: Assignment { per_row, ..Assignment::new(quotas) } }
 }

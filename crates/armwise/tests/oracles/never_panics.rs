@@ -39,10 +39,13 @@ fn constraint() -> impl Strategy<Value = Constraint> {
         prop::collection::vec(number(), 0..3).prop_map(|n| Some(OneOrMany::Many(n))),
     ];
     let some = || prop::option::of(count());
-    let group = (column(), value, some(), some(), prop::option::weighted(0.2, count()))
-        .prop_map(|(column, value, min, max, exactly)| Group { column, value, min, max, exactly });
+    let one_block = prop::option::weighted(0.3, 0..3_usize);
+    let group = (column(), value, one_block, some(), some(), prop::option::weighted(0.2, count()))
+        .prop_map(|(column, value, block, min, max, exactly)| Group { column, value, block, min, max, exactly })
+        .boxed();
+    let groups = || prop::collection::vec(group.clone(), 0..4);
     let fill = prop_oneof![Just(OnInfeasible::Error), Just(OnInfeasible::Fill)];
-    let quotas = (some(), count(), prop::collection::vec(group, 0..4), fill)
+    let quotas = (some(), count(), groups(), fill)
         .prop_map(|(k, min, groups, on_infeasible)| Constraint::Quotas(Quotas { k, min, groups, on_infeasible }));
     let maybe = || prop::option::of(number());
     let budgets = prop::option::of(prop::collection::vec(number(), 0..3));
@@ -76,9 +79,14 @@ fn constraint() -> impl Strategy<Value = Constraint> {
         quota().prop_map(BlockQuotas::from),
         prop::collection::vec(quota(), 0..3).prop_map(BlockQuotas::from)
     ];
-    let assignment = (quotas_of_blocks, count(), fill).prop_map(|(quotas, per_row, on_infeasible)| {
-        Constraint::Assignment(Assignment { per_row, on_infeasible, ..Assignment::new(quotas) })
-    });
+    let within = prop::option::weighted(0.2, (column(), number()));
+    let assignment = (quotas_of_blocks, count(), fill, groups(), within).prop_map(
+        |(quotas, per_row, on_infeasible, groups, within)| {
+            let (cost, budget) = within.unzip();
+            let of = Assignment { per_row, on_infeasible, groups, cost, budget, ..Assignment::new(quotas) };
+            Constraint::Assignment(of)
+        },
+    );
     prop_oneof![3 => quotas, 4 => budget, 1 => explicit, 1 => linear, 1 => top_k, 3 => assignment]
 }
 

@@ -5,7 +5,7 @@ use armwise::oracle::{Group, OnInfeasible, OneOrMany};
 use armwise::{Constraint, Error, Infeasible, Limit, Oracle, Pick, Quality, Quotas};
 
 fn limits(rng: &mut Rng, column: &str, value: OneOrMany) -> Group {
-    let mut group = Group { column: column.to_owned(), value: Some(value), min: None, max: None, exactly: None };
+    let mut group = Group { column: column.to_owned(), value: Some(value), min: None, max: None, ..Group::default() };
     match rng.below(4) {
         0 => group.exactly = Some(rng.below(3)),
         1 => group.max = Some(rng.below(4)),
@@ -320,5 +320,5 @@ fn mistakes_in_the_constraint_are_errors() {
 }
 
 fn group_of(column: &str, values: &[f64]) -> Limit {
-    Limit::Group { column: column.to_owned(), values: values.to_vec() }
+    Limit::Group { column: column.to_owned(), values: values.to_vec(), block: None }
 }

@@ -77,7 +77,10 @@ impl Config {
         ensure(limits.budget.is_none() || costs, || {
             "limits.budget needs a cost: of a promotion, or limits.cost".to_owned()
         })?;
-        groups(&limits.group)?;
+        groups(&limits.group, &self.promotion)?;
+        ensure(limits.time_limit > 0.0 && limits.time_limit <= 86_400.0, || {
+            "limits.time_limit must be above 0 and at most 86400 seconds".to_owned()
+        })?;
         let bounded = !limits.group.is_empty()
             || limits.budget.is_some()
             || self.promotion.iter().all(|promotion| promotion.quota.is_some());
@@ -189,11 +192,18 @@ fn promotions(promotions: &[Promotion]) -> Result<(), String> {
     })
 }
 
-fn groups(groups: &[GroupLimit]) -> Result<(), String> {
+fn groups(groups: &[GroupLimit], promotions: &[Promotion]) -> Result<(), String> {
     ensure(groups.len() <= MOST, || format!("there are {} groups in limits.group; {MOST} is the most", groups.len()))?;
     let bounds = |group: &GroupLimit| {
         counts(&format!("limits.group {:?} = {:?}", group.column, group.value), group.min, group.max)
     };
+    for GroupLimit { column, value, promotion, .. } in groups {
+        let known = |name: &String| promotions.iter().any(|promotion| promotion.name == *name);
+        ensure(promotion.as_ref().is_none_or(known), || {
+            let named = promotion.as_deref().unwrap_or_default();
+            format!("limits.group {column:?} = {value:?}: there is no promotion {named:?}")
+        })?;
+    }
     groups.iter().try_for_each(bounds)
 }
 

@@ -234,6 +234,14 @@ pub const SECTIONS: [Section; 9] = [
                 "where the quotas cannot be met: refuse, or send fewer and say what is missing",
             ),
             key(
+                "time_limit",
+                "number",
+                "60.0",
+                "above 0, at most 86400",
+                "5.0",
+                "the most seconds to look for the best sends where groups cross (region and age, say); nested groups need none of it",
+            ),
+            key(
                 "group",
                 "tables",
                 "[]",
@@ -247,10 +255,18 @@ pub const SECTIONS: [Section; 9] = [
     Section {
         name: "limits.group",
         header: "[[limits.group]]",
-        intro: "One `[[limits.group]]` for each: how many sends go to the customers with this value in a column, over all promotions.",
+        intro: "One `[[limits.group]]` for each: how many sends go to the customers with this value in a column, over all promotions or of one.",
         keys: &[
             key("column", "text", "required", "", "\"region\"", "the column"),
             key("value", "text", "required", "", "\"north\"", "the value, as text"),
+            key(
+                "promotion",
+                "text",
+                "none",
+                "the name of a promotion",
+                "\"mail\"",
+                "the promotion whose sends count; left out, those of all promotions together",
+            ),
             key("min", "whole number", "0", "at most `max`", "10", "the least number of sends"),
             key("max", "whole number", "none", "", "500", "the most sends"),
         ],

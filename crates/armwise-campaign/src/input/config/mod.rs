@@ -6,6 +6,7 @@
 mod check;
 mod keys;
 mod template;
+mod words;
 
 pub(crate) use check::room;
 pub use keys::{Key, SECTIONS, Section, explain, overview, page};
@@ -137,6 +138,9 @@ pub struct Limits {
     /// What to do where the quotas cannot be met.
     #[serde(default)]
     pub on_infeasible: OnInfeasible,
+    /// The most seconds to look for the best sends where groups cross; everything else is found at once.
+    #[serde(default = "a_minute", skip_serializing_if = "is_a_minute")]
+    pub time_limit: f64,
     /// Least and most sends per group of customers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group: Vec<GroupLimit>,
@@ -151,6 +155,7 @@ impl Default for Limits {
             rest: 0,
             hold_out: 0.0,
             on_infeasible: OnInfeasible::default(),
+            time_limit: a_minute(),
             group: Vec::new(),
         }
     }
@@ -191,7 +196,7 @@ pub enum Silence {
     Default,
 }
 
-/// How many sends go to the customers with this value in a column, over all promotions.
+/// How many sends go to the customers with this value in a column, over all promotions or of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupLimit {
@@ -199,6 +204,9 @@ pub struct GroupLimit {
     pub column: String,
     /// The value, as text.
     pub value: String,
+    /// The promotion whose sends count; left out, those of all promotions together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<String>,
     /// The least number of sends.
     #[serde(default)]
     pub min: usize,
@@ -344,6 +352,13 @@ fn one_usize() -> usize {
 fn most() -> f64 {
     0.9
 }
+fn a_minute() -> f64 {
+    60.0
+}
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_a_minute(seconds: &f64) -> bool {
+    seconds.total_cmp(&a_minute()).is_eq()
+}
 fn fifty() -> usize {
     50
 }
@@ -365,7 +380,7 @@ impl Config {
             let line = before.matches('\n').count() + 1;
             let column = before.rsplit('\n').next().map_or(0, |rest| rest.chars().count()) + 1;
             let place = format!("{}:{line}:{column}", path.display());
-            Error::Config { place, problem: error.message().replace('\n', "; "), cause: Some(error.into()) }
+            Error::Config { place, problem: words::plain(error.message()), cause: Some(error.into()) }
         })?;
         config.check(&path.display().to_string())?;
         Ok(config)

@@ -77,6 +77,10 @@ impl CsvReader {
             Box::new(input)
         };
         let (mut head, mut input) = headed(input).map_err(unreadable)?;
+        if head.starts_with(b"PK\x03\x04") {
+            let problem = "it is a workbook or another zip archive, not text; give the format xlsx, or name it so";
+            return Err(Error::table(table, problem));
+        }
         let (found, mark) = encoding(&head, rules.encoding).map_err(|problem| Error::table(table, problem))?;
         input.consume(mark);
         if found == Encoding::Utf8 {

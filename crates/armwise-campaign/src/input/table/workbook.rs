@@ -45,6 +45,13 @@ pub(super) fn open(file: &mut File, table: &str, rules: &TableRules) -> Result<(
 
 /// Refuses what would unpack to more than is read.
 fn check(bytes: &[u8]) -> Result<(), String> {
+    if bytes.starts_with(&[0xd0, 0xcf, 0x11, 0xe0]) {
+        let problem = "it is a workbook in the format before 2007, or one with a password; save it as xlsx without one";
+        return Err(problem.to_owned());
+    }
+    if !bytes.starts_with(b"PK") {
+        return Err("it is not an xlsx workbook; if it is text, give the format csv, or name it so".to_owned());
+    }
     let not_xlsx = |error: &dyn std::fmt::Display| format!("it is not an xlsx workbook: {error}");
     let mut zip = ZipArchive::new(Cursor::new(bytes)).map_err(|error| not_xlsx(&error))?;
     let mut left = LARGEST;

@@ -2,8 +2,7 @@
 
 use super::interval;
 use crate::report::{EffectLine, Report};
-use armwise_charts::{Cell, Estimate, Forest, Table, escape};
-use std::fmt::Write;
+use armwise_charts::{Cell, Estimate, Forest, Table, escape, write};
 
 pub(super) fn effects(report: &Report) -> String {
     if report.effects.is_empty() {
@@ -25,7 +24,7 @@ pub(super) fn effects(report: &Report) -> String {
         ];
         let rows = of_one.iter().zip(&mut cells).map(|(line, plot)| row(line, plot)).collect();
         let table = Table { caption: String::new(), head, rows }.html("full forest");
-        let _ = write!(out, "<h3>{}</h3>\n{table}", escape(&of_one[0].promotion));
+        write(&mut out, format_args!("<h3>{}</h3>\n{table}", escape(&of_one[0].promotion)));
     }
     out
 }

@@ -5,9 +5,9 @@
 //! floors are lowered and the pass is repeated.
 
 use super::grid::Scale;
-use super::newton::{Target, greedy, newton};
+use super::network::{Network, Span};
+use super::newton::{Target, greedy, newton, spread};
 use super::offers::Offers;
-use super::quota::Slots;
 use crate::Error;
 use crate::kernel::{EIGHT, Kernel};
 use crate::oracle::Scores;
@@ -45,46 +45,58 @@ pub(super) struct Kept {
 /// If all other scores are below this share of a negative one, the grid might be too coarse for them.
 const PENALTY: f64 = 1.0 / (1u64 << 24) as f64;
 
-/// What a sample says about the prices of the blocks.
+/// What a sample says about the prices.
 #[derive(Debug)]
 pub(super) struct Estimate {
-    /// Most probably so low that no row below them is needed.
+    /// Of the arms, one per stratum and block: most probably so low that no pair below them is needed.
     pub(super) floors: Vec<f64>,
-    /// The prices of the sample; none without a sample.
+    /// The prices of the limits in the sample; none without a sample.
     pub(super) prices: Option<Vec<f64>>,
 }
 
 /// Estimates from one row in eight, or one in sixteen if that still gives enough units of every block. Without enough
 /// rows, there are no floors.
-pub(super) fn estimate(values: &[f64], slots: &[Slots], per_row: usize) -> Estimate {
-    let wanted: usize = slots.iter().map(|slots| slots.max).sum();
-    let group = if wanted / (2 * GROUP) >= PLENTY * slots.len() { 2 * GROUP } else { GROUP };
-    if !worth_sampling(values.len() / slots.len(), slots, per_row, group) {
-        let prices = first_prices(values, slots, per_row);
-        return Estimate { floors: vec![f64::NEG_INFINITY; slots.len()], prices };
+pub(super) fn estimate(values: &[f64], network: &Network, per_row: usize) -> Estimate {
+    let blocks = network.blocks;
+    let wanted: isize = quotas(network).iter().map(|span| span.max).sum();
+    let group = if wanted / (2 * GROUP).cast_signed() >= (PLENTY * blocks).cast_signed() { 2 * GROUP } else { GROUP };
+    if !worth_sampling(values.len() / blocks, network, per_row, group) {
+        let prices = first_prices(values, network, per_row);
+        return Estimate { floors: no_floors(network), prices };
     }
-    let Sample { prices: mut floors, offers: sample, .. } = sample(values, slots, per_row, group);
-    let share = sampled(values.len() / slots.len(), group).1;
-    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
-    let mut prices = floors.clone();
-    newton(&sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    let sample = sample(values, network, per_row, group);
+    let mut floors = sample.floors(network);
+    let Sample { mut prices, offers: sample, .. } = sample;
+    let share = sampled(values.len() / blocks, group).1;
+    let targets: Vec<Target> = network.spans.iter().map(|span| Target::share(span, share)).collect();
+    newton(network, &sample, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     floors.iter_mut().filter(|floor| !floor.is_finite()).for_each(|floor| *floor = f64::NEG_INFINITY);
     Estimate { floors, prices: Some(prices) }
 }
 
+/// Floors that keep everything.
+pub(super) fn no_floors(network: &Network) -> Vec<f64> {
+    vec![f64::NEG_INFINITY; network.strata() * network.blocks]
+}
+
+/// The limits of the blocks.
+fn quotas(network: &Network) -> &[Span] {
+    &network.spans[..network.blocks]
+}
+
 /// Starting prices from a sample, for quotas that take most of the rows, so that nothing can be pruned. None if there
 /// are too few rows.
-pub(super) fn first_prices(values: &[f64], slots: &[Slots], per_row: usize) -> Option<Vec<f64>> {
-    let (blocks, group) = (slots.len(), 2 * GROUP);
-    let (runs, share) = sampled(values.len() / blocks, group);
-    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, share)).collect();
-    let plenty = targets.iter().all(|target| target.max >= PLENTY as f64);
+pub(super) fn first_prices(values: &[f64], network: &Network, per_row: usize) -> Option<Vec<f64>> {
+    let group = 2 * GROUP;
+    let (runs, share) = sampled(values.len() / network.blocks, group);
+    let targets: Vec<Target> = network.spans.iter().map(|span| Target::share(span, share)).collect();
+    let plenty = targets[..network.blocks].iter().all(|target| target.max >= PLENTY as f64);
     if !plenty || runs * RUN < COARSEST || per_row == 0 {
         return None;
     }
-    let offers = sampled_pairs(values, runs, group, &vec![f64::MIN; blocks]);
-    let mut prices = greedy(&offers, per_row, &targets);
-    newton(&offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
+    let offers = sampled_pairs(values, network, runs, group, &no_floors(network));
+    let mut prices = greedy(network, &offers, per_row, &targets);
+    newton(network, &offers, per_row, &targets, targets.iter().map(Target::noise).sum(), &mut prices);
     prices.iter().all(|price| price.is_finite()).then_some(prices)
 }
 
@@ -95,63 +107,85 @@ fn sampled(rows: usize, group: usize) -> (usize, f64) {
 }
 
 /// Whether one row of each group makes a sample that is large enough, and larger than what it must fill.
-fn worth_sampling(rows: usize, slots: &[Slots], per_row: usize, group: usize) -> bool {
+fn worth_sampling(rows: usize, network: &Network, per_row: usize, group: usize) -> bool {
     let (runs, share) = sampled(rows, group);
-    let wanted: f64 = slots.iter().map(|slots| Target::raised(slots, share).max).sum();
+    let wanted: f64 = quotas(network).iter().map(|span| Target::raised(span, share).max).sum();
     runs * RUN >= COARSEST / GROUP && wanted < 0.6 * (runs * RUN * per_row) as f64
 }
 
 /// The result of a sample of rows.
 struct Sample {
-    /// Prices that are too low on purpose.
+    /// Prices of the limits, too low on purpose.
     prices: Vec<f64>,
+    /// With groups, prices are not too low on purpose, since a limit may raise one price and lower another: by so much
+    /// they may be wrong.
+    margin: f64,
     /// The pairs that reach the prices of a smaller sample.
     offers: Offers,
     /// Whether the prices fill the quotas, up to sampling noise.
     even: bool,
 }
 
+impl Sample {
+    /// Floors that the arms of the whole will most probably reach.
+    fn floors(&self, network: &Network) -> Vec<f64> {
+        let prices = network.arm_prices(&network.potentials(&self.prices));
+        prices.into_iter().map(|price| price - self.margin).collect()
+    }
+}
+
 /// Prices, too low on purpose, from one row of each group, and the pairs of these rows that matter by the prices of a
 /// smaller sample, which is solved first in the same way.
-fn sample(values: &[f64], slots: &[Slots], per_row: usize, group: usize) -> Sample {
-    let blocks = slots.len();
-    let rows = values.len() / blocks;
+fn sample(values: &[f64], network: &Network, per_row: usize, group: usize) -> Sample {
+    let rows = values.len() / network.blocks;
     let (runs, share) = sampled(rows, group);
-    let targets: Vec<Target> = slots.iter().map(|slots| Target::raised(slots, share)).collect();
+    let groups = network.root() > network.blocks;
+    let target = |span: &Span| if groups { Target::share(span, share) } else { Target::raised(span, share) };
+    let targets: Vec<Target> = network.spans.iter().map(target).collect();
     let coarse =
-        worth_sampling(rows, slots, per_row, group * GROUP).then(|| sample(values, slots, per_row, group * GROUP));
+        worth_sampling(rows, network, per_row, group * GROUP).then(|| sample(values, network, per_row, group * GROUP));
     let goal = targets.iter().map(Target::noise).sum();
-    let from = |coarse: Option<&[f64]>| {
-        let offers = sampled_pairs(values, runs, group, coarse.unwrap_or(&vec![f64::MIN; blocks]));
-        let mut prices = coarse.map_or_else(|| greedy(&offers, per_row, &targets), <[f64]>::to_vec);
-        let left = newton(&offers, per_row, &targets, goal, &mut prices);
+    let from = |coarse: Option<&Sample>| {
+        let floors = coarse.map_or_else(|| no_floors(network), |coarse| coarse.floors(network));
+        let offers = sampled_pairs(values, network, runs, group, &floors);
+        let start = coarse.map(|coarse| coarse.prices.clone());
+        let mut prices = start.unwrap_or_else(|| greedy(network, &offers, per_row, &targets));
+        let left = newton(network, &offers, per_row, &targets, goal, &mut prices);
         (prices, offers, left)
     };
-    let (prices, offers, left) = from(coarse.as_ref().map(|coarse| &coarse.prices[..]));
+    let (prices, offers, left) = from(coarse.as_ref());
     // If the smaller sample filled its quotas and this one does not, the smaller one pruned pairs that matter. (With
     // many equal scores, no sample of any size fills its quotas.)
     let wrong = |left: f64| left > WRONG * goal;
     let misled = wrong(left) && coarse.is_some_and(|coarse| coarse.even);
     let again = if misled { Some(from(None)).filter(|again| again.2 < left) } else { None };
     let (prices, offers, left) = again.unwrap_or((prices, offers, left));
-    Sample { prices, offers, even: !wrong(left) }
+    // The noise of the sample, three times as many units to be safe, and what is still in the wrong place.
+    let margin = if groups { 2.0 * spread(network, &offers, per_row, &prices, 6.0 * goal + left) } else { 0.0 };
+    Sample { prices, margin, offers, even: !wrong(left) }
 }
 
 /// The pairs of a sample's rows that reach these floors.
-fn sampled_pairs(values: &[f64], runs: usize, group: usize, floors: &[f64]) -> Offers {
-    let size = RUN * floors.len();
+fn sampled_pairs(values: &[f64], network: &Network, runs: usize, group: usize, floors: &[f64]) -> Offers {
+    let size = RUN * network.blocks;
     let rows = |index: usize| &values[run(index, group) * size..][..size];
-    let mut pass = Pass::new(floors);
+    let mut pass = Pass::new(floors, network.blocks, &network.strata);
     for index in 0..runs {
         pass.take(run(index, group) * RUN, rows(index), rows((index + AHEAD).min(runs - 1)));
     }
-    pass.offers
+    pass.finish().1
 }
 
 /// The rows in a sample of one row in eight, for tests that mislead it.
 #[cfg(test)]
 pub(crate) fn sampled_rows(rows: usize) -> Vec<usize> {
-    (0..sampled(rows, GROUP).0).flat_map(|index| run(index, GROUP) * RUN..(run(index, GROUP) + 1) * RUN).collect()
+    sample_of(rows, GROUP).0
+}
+
+/// The rows of a sample with one row in so many, and which share of all rows they are.
+pub(super) fn sample_of(rows: usize, group: usize) -> (Vec<usize>, f64) {
+    let (runs, share) = sampled(rows, group);
+    ((0..runs).flat_map(|index| run(index, group) * RUN..(run(index, group) + 1) * RUN).collect(), share)
 }
 
 /// Which run of a group of runs is sampled: a fixed hash decides, so that a period in the data cannot coincide with a
@@ -162,21 +196,22 @@ fn run(index: usize, group: usize) -> usize {
 
 /// The rows that reach a floor, ascending, and of each block the places of its rows among them.
 pub(crate) fn pairs_above(values: &[f64], floors: &[f64]) -> (Vec<usize>, Vec<Vec<usize>>) {
-    let mut pass = Pass::new(floors);
+    let mut pass = Pass::new(floors, floors.len(), &[]);
     pass.all(values);
+    let (rows, offers, _) = pass.finish();
     let mut of_block = vec![Vec::new(); floors.len()];
-    for place in 0..pass.rows.len() {
-        pass.offers.row(place).blocks.iter().for_each(|&block| of_block[block as usize].push(place));
+    for (place, row) in offers.rows().enumerate() {
+        row.blocks.iter().for_each(|&block| of_block[block as usize].push(place));
     }
-    (pass.rows, of_block)
+    (rows, of_block)
 }
 
-/// Keeps the pairs with a score at or above the floor of the block, and checks all scores on the way.
-pub(super) fn keep(scores: &Scores<'_>, floors: &[f64]) -> Result<Kept, Error> {
+/// Keeps the pairs with a score at or above the floor of their stratum and block, and checks all scores on the way.
+pub(super) fn keep(scores: &Scores<'_>, network: &Network, floors: &[f64]) -> Result<Kept, Error> {
     let values = scores.values();
-    let mut pass = Pass::new(floors);
+    let mut pass = Pass::new(floors, network.blocks, &network.strata);
     pass.all(values);
-    let Pass { rows, mut offers, fine, .. } = pass;
+    let (rows, mut offers, fine) = pass.finish();
     if !fine {
         let bad = |score: &f64| score.is_nan() || *score == f64::INFINITY;
         let place = values.iter().position(bad).expect("a bad score was seen");
@@ -207,10 +242,15 @@ fn range(scores: &[f64]) -> (f64, f64) {
 }
 
 /// A pass over scores that keeps the pairs at or above the floors.
-struct Pass {
+struct Pass<'a> {
     blocks: usize,
     kernel: Kernel,
-    /// The floors of eight rows, so that they fill whole vectors whatever the number of blocks.
+    /// The floors of each stratum, one per block.
+    of_strata: Vec<f64>,
+    /// The stratum of each row; empty if there is only one.
+    strata: &'a [u32],
+    /// The floors of eight rows, so that they fill whole vectors whatever the number of blocks; of a part's rows, where
+    /// there are strata.
     floors: Vec<f64>,
     /// Of each place among the scores of a part, its row there.
     row_of: Vec<u8>,
@@ -222,14 +262,16 @@ struct Pass {
     fine: bool,
 }
 
-impl Pass {
-    fn new(floors: &[f64]) -> Self {
-        let blocks = floors.len();
+impl<'a> Pass<'a> {
+    fn new(floors: &[f64], blocks: usize, strata: &'a [u32]) -> Self {
         // A finite floor, so that no forbidden pair reaches it.
-        let floors = floors.iter().map(|floor| floor.max(f64::MIN)).cycle().take(EIGHT * blocks).collect();
+        let of_strata: Vec<f64> = floors.iter().map(|floor| floor.max(f64::MIN)).collect();
+        let floors = of_strata.iter().copied().take(blocks).cycle().take(EIGHT * blocks).collect();
         Self {
             blocks,
             kernel: Kernel::get(),
+            of_strata,
+            strata,
             floors,
             row_of: (0..PART as u8).flat_map(|row| std::iter::repeat_n(row, blocks)).collect(),
             bits: vec![0; PART / EIGHT * blocks],
@@ -237,6 +279,14 @@ impl Pass {
             offers: Offers::default(),
             fine: true,
         }
+    }
+
+    /// The rows with a pair, their pairs, and whether all scores were finite or -infinity.
+    fn finish(mut self) -> (Vec<usize>, Offers, bool) {
+        if !self.strata.is_empty() {
+            self.offers.of_strata(self.rows.iter().map(|&row| self.strata[row]));
+        }
+        (self.rows, self.offers, self.fine)
     }
 
     /// Takes all rows.
@@ -249,17 +299,29 @@ impl Pass {
 
     /// Takes the next rows, at most [`PART`] of them, beginning with number `first`; prefetches the rows in `ahead`.
     fn take(&mut self, first: usize, scores: &[f64], ahead: &[f64]) {
-        let whole = scores.len() / self.floors.len() * self.floors.len();
+        let eight = EIGHT * self.blocks;
+        let whole = scores.len() / eight * eight;
         self.take_eights(first, &scores[..whole], ahead);
         if whole < scores.len() {
             let mut padded = scores[whole..].to_vec();
-            padded.resize(self.floors.len(), f64::NEG_INFINITY);
+            padded.resize(eight, f64::NEG_INFINITY);
             self.take_eights(first + whole / self.blocks, &padded, &[]);
         }
     }
 
     fn take_eights(&mut self, first: usize, scores: &[f64], ahead: &[f64]) {
-        let Self { blocks, kernel, floors, row_of, bits, rows, offers, fine } = self;
+        if scores.is_empty() {
+            return;
+        }
+        let Self { blocks, kernel, of_strata, strata, floors, row_of, bits, rows, offers, fine } = self;
+        if !strata.is_empty() {
+            floors.clear();
+            for row in first..first + scores.len() / *blocks {
+                // Beyond the last row there are only paddings, which are -infinity.
+                let stratum = strata.get(row).map_or(0, |&stratum| stratum as usize);
+                floors.extend_from_slice(&of_strata[stratum * *blocks..][..*blocks]);
+            }
+        }
         let bits = &mut bits[..scores.len() / EIGHT];
         *fine &= kernel.reach(scores, floors, ahead, bits);
         let mut last = usize::MAX;

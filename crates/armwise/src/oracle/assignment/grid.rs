@@ -2,7 +2,7 @@
 //!
 //! Scores are first brought below 1 by one power of two (that of the largest finite |score|)
 //! and then mapped to 128-bit integers. The grid has about 117 - 2 log2(4 M) bits below the largest score for M
-//! blocks; an f64 has 53, so for M <= 100 the map is exact for every score above 2^-45 of the largest, and smaller
+//! limits (a little fewer with groups); an f64 has 53, so for M <= 100 the map is exact for every score above 2^-45 of the largest, and smaller
 //! ones are cut to the grid, at 2^-98 of the largest or finer.
 //!
 //! One number holds three goals in strict order of priority:
@@ -16,7 +16,8 @@
 /// The value of a pair that may not be chosen; below anything a sum can reach.
 pub(super) const FORBIDDEN: i128 = i128::MIN;
 
-/// The bonus is 2 to this power; path lengths and prices stay below a small multiple of it.
+/// The bonus is 2 to this power, less where groups let a path cross many minima; path lengths and prices stay below a
+/// small multiple of it.
 const BONUS_BITS: u32 = 118;
 
 /// The map between scores below 1 and integer values.
@@ -31,11 +32,13 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// The grid for this many blocks.
-    pub(super) fn new(blocks: usize) -> Self {
-        let cycle_bits = usize::BITS - (4 * (blocks + 2)).leading_zeros();
-        let score_bits = BONUS_BITS - 2 * cycle_bits - 1;
-        Self { steps: power(score_bits.cast_signed()), unit_bits: cycle_bits, bonus: 1 << BONUS_BITS }
+    /// The grid for this many blocks and groups.
+    pub(super) fn new(blocks: usize, groups: usize) -> Self {
+        let bits = |count: usize| usize::BITS - count.leading_zeros();
+        let cycle_bits = bits(4 * (blocks + groups + 2));
+        let bonus_bits = BONUS_BITS - bits(groups);
+        let score_bits = bonus_bits - 2 * cycle_bits - 1;
+        Self { steps: power(score_bits.cast_signed()), unit_bits: cycle_bits, bonus: 1 << bonus_bits }
     }
 
     /// The value of choosing an arm with this score.
@@ -99,7 +102,7 @@ mod tests {
     #[test]
     fn values_are_exact() {
         for largest in [1e-300, 1e-3, 1.0, 7.5, 1e300, f64::MAX, f64::MIN_POSITIVE / 1024.0] {
-            let (grid, scale) = (Grid::new(10), Scale::new(largest));
+            let (grid, scale) = (Grid::new(10, 0), Scale::new(largest));
             for part in [1.0, 0.1, 1.0 / 3.0, 1e-9, -0.7] {
                 let score = largest * part;
                 let back = scale.up(grid.score(grid.value(scale.down(score))));
@@ -110,9 +113,10 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_value_are_never_traded() {
-        for blocks in [1, 10, 1000, 1 << 20] {
-            let (grid, rows) = (Grid::new(blocks), blocks as i128 + 1);
-            assert!(2 * rows * grid.value(0.999) < grid.bonus, "{blocks} blocks");
+        for (blocks, groups) in [(1, 0), (10, 0), (1000, 0), (1 << 20, 0), (2, 1), (10, 200), (10, 20_000)] {
+            let (grid, rows) = (Grid::new(blocks, groups), (blocks + groups) as i128 + 1);
+            assert!(2 * rows * grid.value(0.999) < grid.bonus, "{blocks} blocks, {groups} groups");
+            assert!(8 * (groups as i128 + 2) * grid.bonus > 0, "a path over all minima fits");
             assert!(2 * rows < 1 << grid.unit_bits);
         }
     }

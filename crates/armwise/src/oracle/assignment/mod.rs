@@ -3,19 +3,26 @@
 //! Everything follows from prices, one per promotion. At given prices every customer takes what is best for it; at the
 //! right prices this fills the quotas, and then no other super arm is better. The files are the steps: [`filter`]
 //! prunes pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`] corrects the rest exactly on an
-//! integer [`grid`], [`solve`] proves the result, [`ties`] picks one optimum among equals, and [`hall`] explains quotas
-//! that cannot be met. If a customer may be in all promotions, [`separate`] alone suffices.
+//! integer [`grid`], [`solve`] proves the result, [`ties`] picks one optimum among equals, [`filling`] says what it is
+//! worth, and [`cut`] explains limits that cannot be met. [`network`] turns quotas and groups into the limits that have
+//! prices; [`crossing`] solves groups that are not nested. If a customer may be in all promotions and there are no groups, [`separate`] alone suffices.
 
 mod choice;
+mod crossing;
+mod cut;
+mod derived;
+mod filling;
 mod filter;
 mod flow;
 mod grid;
-mod hall;
+mod mix;
+mod network;
 mod newton;
 mod offers;
 mod quota;
 mod separate;
 mod solve;
+mod strata;
 mod ties;
 mod within_budget;
 
@@ -24,9 +31,13 @@ pub(crate) use filter::pairs_above;
 pub(crate) use filter::sampled_rows;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
-use super::{Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Price, Scores, Selection, raised, rows_of};
-use crate::error::{Error, check};
+use super::linear::a_minute;
+use super::{Group, Needs, OnInfeasible, Oracle, Scores, Selection, raised, rows_of};
+use crate::error::{Error, check, positive};
+use filling::Filling;
+use filter::Estimate;
 use grid::Grid;
+use network::Network;
 use quota::Slots;
 use serde::{Deserialize, Serialize};
 
@@ -57,13 +68,25 @@ use serde::{Deserialize, Serialize};
 /// the largest.
 ///
 /// # Infeasible quotas
-/// The error names promotions that together need more than their eligible customers can fill. With
+/// The error names promotions that together need more than their eligible customers can fill, or with groups, minima
+/// that add up to more than other limits and the customers allow. With
 /// `on_infeasible = "fill"` as many mandatory units as possible are filled, then the sum is maximised, and the
 /// selection says what is missing.
 ///
 /// # Budget
 /// With `cost` and `budget`, the chosen arms together may cost at most the budget. The answer is then optimal if it
 /// uses the budget up exactly; otherwise it says how far from the best it may be (see `within_budget.rs`).
+///
+/// # Groups
+/// `groups` limits how many arms the customers with a value in a column get, over all promotions or in one of them
+/// (`block`). The column must have one value per row. Groups over all promotions that are nested or disjoint, and likewise
+/// those of each promotion, are solved exactly, as above. The price of a group is the value of one more unit of the bound
+/// that binds, among optimal prices where those of the promotions are least.
+///
+/// Groups that cross need the cargo feature `linear`. Few arms go to the general solver, within `time_limit` seconds; of
+/// many, how many of which groups each promotion gets is decided by prices and a small program in whole numbers, and the
+/// answer says how far from the best it may be. Either does not depend on the order of the rows; which of several answers
+/// with equal sums it is, only the solver knows.
 ///
 /// # Reference
 /// Section VII-A2: "Sending promotions".
@@ -87,7 +110,10 @@ pub struct Assignment {
     /// In how many promotions a customer may be.
     #[serde(default = "one")]
     pub per_row: usize,
-    /// What to do where the quotas cannot be met.
+    /// Least and most numbers of arms of groups of customers, over all promotions or in one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// What to do where the limits cannot be met.
     #[serde(default)]
     pub on_infeasible: OnInfeasible,
     /// The column of costs, where there is a budget; `block` is the block number.
@@ -96,30 +122,21 @@ pub struct Assignment {
     /// What the chosen arms may cost together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
+    /// The most seconds for groups that cross; nothing else takes long.
+    #[serde(default = "a_minute")]
+    pub time_limit: f64,
 }
 
 fn one() -> usize {
     1
 }
 
-/// The best filling: as many mandatory units as possible, then the largest sum.
-struct Filling {
-    arms: Vec<Pick>,
-    slots: Vec<Slots>,
-    per_row: usize,
-    /// What one more slot would add to (mandatory units, sum of scores) for each block.
-    worth: Vec<(bool, f64)>,
-    /// The largest score.
-    best: f64,
-    /// Scores below this must not set the scale; usually none.
-    penalty: Option<f64>,
-}
-
 impl Assignment {
     /// Each customer in at most one promotion, infeasible quotas as an error.
     #[must_use]
     pub fn new(quotas: impl Into<BlockQuotas>) -> Self {
-        Self { quotas: quotas.into(), per_row: 1, on_infeasible: OnInfeasible::Error, cost: None, budget: None }
+        let (groups, on_infeasible, cost, budget) = Default::default();
+        Self { quotas: quotas.into(), per_row: 1, groups, on_infeasible, cost, budget, time_limit: a_minute() }
     }
 
     /// The same with a budget: the values of a column, summed over the chosen arms, must not exceed it.
@@ -131,15 +148,20 @@ impl Assignment {
     /// The best filling. Penalties (-1e30 for "please do not") would set the scale and make the other scores vanish, so
     /// it is tried without them first. The result is optimal if it fills as many mandatory units and no super arm with
     /// a penalty can be worth as much.
-    fn fill(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
-        if self.per_row >= scores.blocks() {
-            return separate::fill(scores, self.quotas.slots(scores.blocks(), scores.len())?);
+    fn fill<'a>(
+        &self,
+        scores: &Scores<'_>,
+        network: &'a Network,
+        guess: Option<Estimate>,
+    ) -> Result<Filling<'a>, Error> {
+        if self.per_row >= scores.blocks() && self.groups.is_empty() {
+            return separate::fill(scores, network);
         }
-        let given = self.fill_as_given(scores)?;
+        let given = self.fill_as_given(scores, network, guess)?;
         let Some(penalty) = given.penalty else { return Ok(given) };
         let forbid = |&score: &f64| if score < penalty { f64::NEG_INFINITY } else { score };
         let values: Vec<f64> = scores.values().iter().map(forbid).collect();
-        let mut without = self.fill(&scores.with_values(&values))?;
+        let mut without = self.fill(&scores.with_values(&values), network, None)?;
         let arms = (scores.len() * without.per_row) as f64;
         let sum = without.arms.iter().fold(0.0, |sum, &arm| sum + scores.get(arm));
         let enough = without.mandatory() == given.mandatory() && sum > arms * given.best.max(0.0) + penalty;
@@ -153,55 +175,71 @@ impl Assignment {
         Ok(without)
     }
 
-    fn fill_as_given(&self, scores: &Scores<'_>) -> Result<Filling, Error> {
+    fn network(&self, scores: &Scores<'_>) -> Result<Network, Error> {
+        let separate = self.per_row >= scores.blocks() && self.groups.is_empty();
+        let network = Network::new(&self.quotas, &self.groups, self.per_row.min(scores.blocks()), scores)?;
+        Ok(if separate { network } else { network.connected() })
+    }
+
+    fn fill_as_given<'a>(
+        &self,
+        scores: &Scores<'_>,
+        network: &'a Network,
+        guess: Option<Estimate>,
+    ) -> Result<Filling<'a>, Error> {
         check("per_row", self.per_row as f64, self.per_row > 0, "at least 1")?;
-        let (blocks, rows) = (scores.blocks(), scores.len());
-        let slots = self.quotas.slots(blocks, rows)?;
+        let blocks = scores.blocks();
         let per_row = self.per_row.min(blocks);
-        let grid = Grid::new(blocks);
-        let filter::Estimate { mut floors, prices: mut start } = filter::estimate(scores.values(), &slots, per_row);
+        let grid = Grid::new(blocks, network.root() - blocks);
+        let guess = guess.unwrap_or_else(|| filter::estimate(scores.values(), network, per_row));
+        let Estimate { mut floors, prices: mut start } = guess;
+        let mut lowered = 0;
         loop {
-            let kept = filter::keep(scores, &floors)?;
+            let kept = filter::keep(scores, network, &floors)?;
             let first = start.as_ref().map(|prices| prices.iter().map(|&price| kept.scale.down(price)).collect());
-            let mut solution = solve::solve(&kept, &slots, per_row, &grid, first);
+            let mut solution = solve::solve(&kept, network, per_row, &grid, first);
             let prices = &solution.flow.prices;
             // Pruned pairs have values below the floors, so at prices at or above the floors they are not chosen.
-            let low = |block: usize| {
-                let floor = kept.scale.down(floors[block]);
-                floor > f64::NEG_INFINITY && (!solution.reached[block] || prices[block] < grid.price(floor))
+            let arm = |place: usize| {
+                let node = |column| network.node(place / blocks, column);
+                (node(place % blocks), prices[node(place % blocks)] - prices[node(blocks)])
             };
-            if (0..blocks).any(low) {
-                let found: Vec<f64> =
-                    prices[..blocks].iter().map(|&price| kept.scale.up(below(grid.score(price)))).collect();
-                // More rows only raise the least prices, so these floors will hold.
-                floors = (0..blocks)
-                    .map(|block| match (low(block), solution.reached[block]) {
-                        (false, _) => floors[block],
-                        (true, true) => found[block],
+            let low = |place: usize| {
+                let (node, price) = arm(place);
+                let floor = kept.scale.down(floors[place]);
+                floor > f64::NEG_INFINITY && (!solution.reached[node] || price < grid.price(floor))
+            };
+            if (0..floors.len()).any(low) {
+                let lower = |price: i128| kept.scale.up(below(grid.score(price)));
+                lowered += 1;
+                // Without groups more rows only raise the least prices, so these floors will hold; with groups they may
+                // not, and then all pairs are kept.
+                let hold = network.root() == blocks || lowered == 1;
+                floors = (0..floors.len())
+                    .map(|place| match (low(place), solution.reached[arm(place).0] && hold) {
+                        (false, _) => floors[place],
+                        (true, true) => lower(arm(place).1),
                         (true, false) => f64::NEG_INFINITY,
                     })
                     .collect();
-                // Prices of quotas that could not be filled are no use as a start.
-                let filled = (0..blocks).all(|block| solution.reached[block] && prices[block] > -grid.bonus / 2);
-                start = if filled { Some(found) } else { filter::first_prices(scores.values(), &slots, per_row) };
+                // Prices of limits that could not be met are no use as a start.
+                let price = |limit: usize| prices[limit] - prices[network.parents[limit]];
+                let met = |limit: usize| price(limit).abs() < grid.bonus / 2;
+                let filled = (0..blocks).all(|block| solution.reached[block]) && (0..network.root()).all(met);
+                start = if filled {
+                    Some((0..network.root()).map(|limit| lower(price(limit))).collect())
+                } else {
+                    filter::first_prices(scores.values(), network, per_row)
+                };
                 continue;
             }
             ties::break_ties(&mut solution, scores);
-            let worth = (0..blocks)
-                .map(|block| match solution.flow.prices[block] {
-                    _ if !solution.reached[block] => (false, 0.0),
-                    price if price > -grid.bonus / 2 => (true, kept.scale.up(grid.score(price))),
-                    price => (false, kept.scale.up(grid.score((price + grid.bonus).max(0)))),
-                })
-                .collect();
-            return Ok(Filling {
-                best: kept.best,
-                penalty: kept.penalty,
-                arms: solution.arms(scores),
-                slots,
-                per_row,
-                worth,
-            });
+            let worth = filling::worth(&solution.flow, &grid, kept.scale, &solution.reached);
+            let (best, penalty, arms) = (kept.best, kept.penalty, solution.arms(scores));
+            let price = |limit: usize| solution.flow.prices[limit] - solution.flow.prices[network.parents[limit]];
+            let prices =
+                (0..network.root()).map(|limit| kept.scale.up(grid.score(price(limit) % grid.bonus))).collect();
+            return Ok(Filling { arms, network, prices, per_row, worth, best, penalty });
         }
     }
 }
@@ -212,59 +250,20 @@ fn below(price: f64) -> f64 {
     price - STEP * (1.0 + price.abs())
 }
 
-impl Filling {
-    /// How many rows each block has.
-    fn counts(&self) -> Vec<usize> {
-        let mut counts = vec![0; self.slots.len()];
-        self.arms.iter().for_each(|arm| counts[arm.block] += 1);
-        counts
-    }
-
-    /// How many mandatory units are filled.
-    fn mandatory(&self) -> usize {
-        self.counts().iter().zip(&self.slots).map(|(&chosen, slots)| slots.min.min(chosen)).sum()
-    }
-
-    /// How far each block is below its minimum.
-    fn missing(&self, quotas: &BlockQuotas) -> Vec<Missing> {
-        let short = self.counts().into_iter().enumerate().filter(|&(block, chosen)| chosen < self.slots[block].min);
-        short.map(|(block, chosen)| Missing { of: Limit::Block(block), needed: quotas.min(block), chosen }).collect()
-    }
-
-    /// The floors: the prices of filled quotas, lowered by more than the rounding error. More rows only raise the
-    /// prices, so an arm that scores below a floor never matters. A quota that cannot be raised has no floor. Nor has a
-    /// range of which only the minimum is filled, at a price of 0, since that may have taken arms with negative scores.
-    fn floors(&self) -> Vec<f64> {
-        let floor = |(block, chosen): (usize, usize)| {
-            let slots = self.slots[block];
-            let told = |price: &f64| slots.exact || slots.min == 0 || chosen > slots.min || *price > 0.0;
-            let price = self.price(block, false).filter(told);
-            price.map_or(f64::NEG_INFINITY, |price| price - 1e-9 * (1.0 + price.abs()))
-        };
-        self.counts().into_iter().enumerate().map(floor).collect()
-    }
-
-    fn prices(&self, fill: bool) -> Vec<Price> {
-        let price = |block| Some(Price { of: Limit::Block(block), value: self.price(block, fill)? });
-        (0..self.slots.len()).filter_map(price).collect()
-    }
-
-    /// What one more unit of a quota is worth; none for an exact one that cannot be raised.
-    fn price(&self, block: usize, fill: bool) -> Option<f64> {
-        match (self.slots[block].exact, self.worth[block]) {
-            (true, (fills, worth)) => (fills || fill).then_some(worth),
-            (false, (true, worth)) => Some(worth.max(0.0)),
-            (false, (false, _)) => Some(0.0),
-        }
-    }
-}
-
 impl Oracle for Assignment {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        match (&self.cost, self.budget) {
-            (Some(cost), Some(budget)) => within_budget::argmax(self, scores, cost, budget),
+        positive("time_limit", self.time_limit)?;
+        let found = match (&self.cost, self.budget) {
+            (Some(cost), Some(budget)) => {
+                let within = |network| within_budget::argmax(self, scores, network, cost, budget);
+                self.network(scores).and_then(within).map(|found| crossing::settled(self, scores, found))
+            }
             (None, None) => self.best(scores),
             _ => Err(Error::Constraint("a budget needs a column of costs, and costs need a budget".into())),
+        };
+        match found {
+            Err(Error::CrossingGroups { .. }) => crossing::argmax(self, scores),
+            found => found,
         }
     }
 
@@ -273,7 +272,7 @@ impl Oracle for Assignment {
             BlockQuotas::All(quota) => quota.least_filled(),
             BlockQuotas::Each(each) => each.iter().fold(0_usize, |sum, quota| sum.saturating_add(quota.least_filled())),
         };
-        if self.budget.is_some() { Needs::All } else { Needs::Floors { from } }
+        if self.budget.is_some() || !self.groups.is_empty() { Needs::All } else { Needs::Floors { from } }
     }
 
     fn guess_floors(&self, sample: &Scores<'_>, share: f64) -> Result<Option<Vec<f64>>, Error> {
@@ -294,8 +293,7 @@ impl Oracle for Assignment {
         if !exact || self.per_row == 0 || self.per_row >= slots.len() {
             return Ok(None);
         }
-        let slots = self.quotas.slots(sample.blocks(), sample.len())?;
-        let floors = filter::estimate(sample.values(), &slots, self.per_row).floors;
+        let floors = filter::estimate(sample.values(), &self.network(sample)?, self.per_row).floors;
         Ok(Some(floors).filter(|floors| !floors.contains(&f64::NEG_INFINITY)))
     }
 
@@ -313,23 +311,52 @@ impl Oracle for Assignment {
         if self.budget.is_some() {
             return Ok((0..part.len()).collect());
         }
-        Ok(rows_of(&self.fill(part)?.arms))
+        if !self.groups.is_empty() {
+            return self.candidates_of_strata(part);
+        }
+        Ok(rows_of(&self.fill(part, &self.network(part)?, None)?.arms))
     }
 }
 
 impl Assignment {
+    /// Where there are groups, rows of different groups may need each other: a row of one group makes room in a block
+    /// for a row of another. But rows in the same groups replace each other. Given how many of them each block gets, they
+    /// are an assignment of their own, and when these numbers grow, no row leaves its best filling. So the rows of the
+    /// best filling of each stratum alone suffice, at the largest numbers that the maxima allow.
+    fn candidates_of_strata(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
+        let all = || Ok((0..part.len()).collect());
+        let network = match self.network(part) {
+            Err(Error::CrossingGroups { .. }) => return all(),
+            network => network?,
+        };
+        let mut rows = vec![0; network.strata()];
+        (0..part.len()).for_each(|row| rows[network.stratum(row)] += 1);
+        match network.alone(&rows) {
+            None => all(),
+            Some(alone) => Ok(rows_of(&self.fill(part, &alone, None)?.arms)),
+        }
+    }
+
     /// The best super arm, whatever it costs.
     fn best(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
-        let filling = self.fill(scores)?;
-        let missing = filling.missing(&self.quotas);
+        Ok(self.best_from(scores, &self.network(scores)?, None)?.0)
+    }
+
+    /// The same with a network that is known, and perhaps with a guess at floors and prices; with the prices of the limits.
+    fn best_from(
+        &self,
+        scores: &Scores<'_>,
+        network: &Network,
+        guess: Option<Estimate>,
+    ) -> Result<(Selection, Vec<f64>), Error> {
+        let filling = self.fill(scores, network, guess)?;
+        let missing = filling.missing();
         if !missing.is_empty() && self.on_infeasible == OnInfeasible::Error {
-            let needs: Vec<usize> = (0..scores.blocks()).map(|block| self.quotas.min(block)).collect();
-            let mut chosen = vec![Vec::new(); scores.len()];
-            filling.arms.iter().for_each(|arm| chosen[arm.row].push(arm.block));
-            return Err(Error::Infeasible(hall::explain(scores, filling.per_row, &needs, &chosen)));
+            return Err(Error::Infeasible(cut::explain(scores, filling.per_row, network, &filling.arms)));
         }
-        let prices = filling.prices(self.on_infeasible == OnInfeasible::Fill);
-        let floors = missing.is_empty().then(|| filling.floors());
-        Ok(Selection { prices, missing, floors, ..Selection::in_order(filling.arms, scores) })
+        let prices = filling.told(self.on_infeasible == OnInfeasible::Fill);
+        let floors = if missing.is_empty() { filling.floors() } else { None };
+        let selection = Selection { prices, missing, floors, ..Selection::in_order(filling.arms, scores) };
+        Ok((selection, filling.prices))
     }
 }

@@ -12,11 +12,14 @@ pub(super) struct Offers {
     blocks: Vec<u32>,
     /// Of each pair, its score.
     pub(super) scores: Vec<f64>,
+    /// Of each row, its stratum; empty if there is only one.
+    strata: Vec<u32>,
 }
 
 /// The pairs of one row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Row<'a> {
+    pub(super) stratum: usize,
     pub(super) blocks: &'a [u32],
     pub(super) scores: &'a [f64],
 }
@@ -34,16 +37,26 @@ impl Offers {
 
     pub(super) fn row(&self, row: usize) -> Row<'_> {
         let places = self.places(row);
-        Row { blocks: &self.blocks[places.clone()], scores: &self.scores[places] }
+        Row { stratum: self.stratum(row), blocks: &self.blocks[places.clone()], scores: &self.scores[places] }
     }
 
     /// The rows in order.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
         let mut start = 0;
-        self.ends.iter().map(move |&end| {
+        self.ends.iter().enumerate().map(move |(row, &end)| {
             let places = std::mem::replace(&mut start, end)..end;
-            Row { blocks: &self.blocks[places.clone()], scores: &self.scores[places] }
+            Row { stratum: self.stratum(row), blocks: &self.blocks[places.clone()], scores: &self.scores[places] }
         })
+    }
+
+    #[inline]
+    fn stratum(&self, row: usize) -> usize {
+        self.strata.get(row).map_or(0, |&stratum| stratum as usize)
+    }
+
+    /// Says of which strata the rows are, one by one.
+    pub(super) fn of_strata(&mut self, strata: impl Iterator<Item = u32>) {
+        self.strata = strata.collect();
     }
 
     /// Adds a pair, to the last row or as the first of a new one.
@@ -60,6 +73,12 @@ impl Offers {
 }
 
 impl<'a> Row<'a> {
+    /// The prices of its stratum, among those of all arms.
+    #[inline]
+    pub(super) fn own(self, arm_prices: &[f64], blocks: usize) -> &[f64] {
+        &arm_prices[self.stratum * blocks..][..blocks]
+    }
+
     /// Blocks and scores of the pairs.
     pub(super) fn pairs(self) -> impl Iterator<Item = (usize, f64)> + 'a {
         self.blocks.iter().map(|&block| block as usize).zip(self.scores.iter().copied())

@@ -122,11 +122,11 @@ impl BlockQuotas {
         slots.collect()
     }
 
-    /// The minimum of a block.
-    pub(super) fn min(&self, block: usize) -> usize {
+    /// The minimum and the maximum of a block.
+    pub(super) fn bounds(&self, block: usize) -> (usize, usize) {
         match self {
-            Self::All(quota) => quota.bounds().0,
-            Self::Each(each) => each[block].bounds().0,
+            Self::All(quota) => quota.bounds(),
+            Self::Each(each) => each[block].bounds(),
         }
     }
 }

@@ -3,15 +3,17 @@
 //! No prices and no grid are needed, so scores are compared as they are. One pass over the scores keeps the best rows
 //! of each block, one more than its quota, since the first row left out says what one more unit would be worth.
 
-use super::{Filling, quota::Slots};
+use super::{Filling, network::Network};
 use crate::Error;
 use crate::oracle::{Pick, Scores, top_k::Best};
 
 /// The best filling of every block on its own.
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is what catches a NaN")]
-pub(super) fn fill(scores: &Scores<'_>, slots: Vec<Slots>) -> Result<Filling, Error> {
+pub(super) fn fill<'a>(scores: &Scores<'_>, network: &'a Network) -> Result<Filling<'a>, Error> {
     let (rows, blocks) = (scores.len(), scores.blocks());
-    let mut columns: Vec<Best> = slots.iter().map(|slots| Best::new((slots.max + 1).min(rows), f64::MIN)).collect();
+    // No more than there are rows, and one more for the price.
+    let bounds: Vec<(usize, usize)> = network.bounds.iter().map(|&(min, max)| (min.min(rows), max.min(rows))).collect();
+    let mut columns: Vec<Best> = bounds.iter().map(|&(_, max)| Best::new((max + 1).min(rows), f64::MIN)).collect();
     let mut bars = vec![f64::MIN; blocks];
     for (row, values) in scores.values().chunks_exact(blocks).enumerate() {
         // `!(score < bar)` keeps a NaN, so that it becomes an error later. No early exit, so that the compiler can use
@@ -33,16 +35,17 @@ pub(super) fn fill(scores: &Scores<'_>, slots: Vec<Slots>) -> Result<Filling, Er
     let mut arms = Vec::new();
     let mut worth = Vec::with_capacity(blocks);
     let mut largest = f64::NEG_INFINITY;
-    for (column, slots) in columns.into_iter().zip(&slots) {
+    for (column, (min, max)) in columns.into_iter().zip(bounds) {
         let best = column.sorted(scores);
         largest = best.first().map_or(largest, |&arm| largest.max(scores.get(arm)));
-        let gains = best.iter().take(slots.max).take_while(|&&arm| scores.get(arm) > 0.0).count();
-        let chosen = gains.max(slots.min).min(best.len());
+        let gains = best.iter().take(max).take_while(|&&arm| scores.get(arm) > 0.0).count();
+        let chosen = gains.max(min).min(best.len());
         // After the chosen ones comes what one more slot would take.
         worth.push(best.get(chosen).map_or((false, 0.0), |&next| (true, scores.get(next))));
         arms.extend_from_slice(&best[..chosen]);
     }
-    Ok(Filling { arms, slots, per_row: blocks, worth, best: largest, penalty: None })
+    let prices = worth.iter().map(|worth: &(bool, f64)| worth.1).collect();
+    Ok(Filling { arms, network, prices, per_row: blocks, worth, best: largest, penalty: None })
 }
 
 #[cfg(test)]

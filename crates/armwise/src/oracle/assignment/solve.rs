@@ -9,9 +9,9 @@ use super::choice::{choose, slack};
 use super::filter::Kept;
 use super::flow::Flow;
 use super::grid::Grid;
+use super::network::Network;
 use super::newton::{Target, greedy, newton};
 use super::offers::Row;
-use super::quota::Slots;
 use crate::oracle::top_k::{Found, in_order};
 use crate::oracle::{Pick, Scores};
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(super) struct Solution<'a> {
     pub(super) flow: Flow<'a>,
     /// Of each kept pair, whether it is chosen.
     pub(super) taken: Vec<bool>,
-    /// Whether one more unit could be brought to the block from anywhere.
+    /// Whether one more unit could be brought to the node from anywhere.
     pub(super) reached: Vec<bool>,
 }
 
@@ -67,50 +67,53 @@ impl Solution<'_> {
     }
 }
 
-/// Fills the slots from the kept rows at the largest value, starting from these prices (in scores below 1), or from a
+/// Meets the limits from the kept rows at the largest value, starting from these prices (in scores below 1), or from a
 /// greedy filling.
 #[expect(clippy::cast_sign_loss, reason = "an imbalance is not negative")]
 pub(super) fn solve<'a>(
     kept: &'a Kept,
-    slots: &'a [Slots],
+    network: &'a Network,
     per_row: usize,
     grid: &'a Grid,
     start: Option<Vec<f64>>,
 ) -> Solution<'a> {
-    let blocks = slots.len();
+    let (blocks, limits) = (network.blocks, network.root());
     // At -4 every row would take the block: a start for minima that the rows cannot fill.
     let within = |price: f64| if price.is_finite() { price.clamp(-4.0, 4.0) } else { -4.0 };
-    let targets: Vec<Target> = slots.iter().map(|slots| Target::share(slots, 1.0)).collect();
-    let mut start = start.unwrap_or_else(|| greedy(&kept.offers, per_row, &targets));
+    let targets: Vec<Target> = network.spans.iter().map(|span| Target::share(span, 1.0)).collect();
+    let mut start = start.unwrap_or_else(|| greedy(network, &kept.offers, per_row, &targets));
     start.iter_mut().for_each(|price| *price = within(*price));
     // At this imbalance, one more evaluation of all rows costs about as much as correcting the rest by paths.
-    let goal = kept.rows.len() as f64 / (300 + 20 * blocks) as f64 + 0.5 * blocks as f64;
-    let imbalance = newton(&kept.offers, per_row, &targets, goal, &mut start);
+    let goal = kept.rows.len() as f64 / (300 + 20 * limits) as f64 + 0.5 * limits as f64;
+    let imbalance = newton(network, &kept.offers, per_row, &targets, goal, &mut start);
     start.iter_mut().for_each(|price| *price = within(*price));
 
     let mut taken = vec![false; kept.offers.scores.len()];
-    let mut filled = vec![0; blocks];
+    let mut filled = vec![0; limits + 1];
+    let potentials = network.potentials(&start);
+    let mut arm_prices = network.arm_prices(&potentials);
     let (mut buffer, mut rest) = (Vec::new(), &mut taken[..]);
     let mut losses = Vec::with_capacity(kept.rows.len());
     for row in kept.offers.rows() {
         let (taken, after) = rest.split_at_mut(row.blocks.len());
         rest = after;
-        let change = choose(row, &start, per_row, &mut buffer, |place, block| {
+        let change = choose(row, row.own(&arm_prices, blocks), per_row, &mut buffer, |place, block| {
             taken[place] = true;
-            filled[block] += 1;
+            filled[network.node(row.stratum, block)] += 1;
+            filled[network.node(row.stratum, blocks)] -= 1;
         });
         losses.push(change.loss);
     }
-    let prices: Vec<i128> = start.iter().map(|&price| grid.price(price)).collect();
-    let flow = Flow::new(slots, per_row, grid.bonus, prices, filled);
+    let prices: Vec<i128> = potentials.iter().map(|&price| grid.price(price)).collect();
+    let flow = Flow::new(network, per_row, grid.bonus, prices, filled);
     let (near, reached) = Default::default();
     let is_near = vec![false; kept.rows.len()];
     let mut solution = Solution { kept, per_row, grid, near, is_near, flow, taken, reached };
     solution.add_spare();
 
-    let mut wanted = (12.0 * imbalance) as usize + 8 * blocks + blocks * blocks / 2;
+    let mut wanted = (12.0 * imbalance) as usize + 8 * limits + limits * blocks / 2;
     let mut margin = smallest(&losses, wanted);
-    let mut prices = start;
+    let mut prices = potentials;
     loop {
         margin = margin.max(tolerance(&prices));
         let near = losses.iter().enumerate().filter(|(_, loss)| **loss <= margin);
@@ -119,9 +122,9 @@ pub(super) fn solve<'a>(
         if balanced {
             solution.reached = solution.flow.least_prices();
         }
-        let before = prices;
-        prices = solution.flow.prices[..blocks].iter().map(|&price| grid.score(price)).collect();
-        solution.losses(&before, &prices, &mut losses);
+        prices = solution.flow.prices.iter().map(|&price| grid.score(price)).collect();
+        let before = std::mem::replace(&mut arm_prices, network.arm_prices(&prices));
+        solution.losses(&before, &arm_prices, tolerance(&prices), &mut losses);
         if balanced {
             let worst = losses.iter().copied().fold(f64::INFINITY, f64::min);
             if worst > tolerance(&prices) {
@@ -153,7 +156,7 @@ fn tolerance(prices: &[f64]) -> f64 {
 impl Solution<'_> {
     /// Takes kept rows into the flow, each once; rows with the same offers become one class.
     fn add(&mut self, rows: impl Iterator<Item = usize>) {
-        let offers = &self.kept.offers;
+        let (offers, network) = (&self.kept.offers, self.flow.network);
         let first_class = self.flow.sizes.len();
         let mut classes: Vec<(usize, usize)> = Vec::new();
         let mut known: HashMap<u64, usize> = HashMap::new();
@@ -161,8 +164,11 @@ impl Solution<'_> {
             if std::mem::replace(&mut self.is_near[row], true) {
                 continue;
             }
+            let stratum = offers.row(row).stratum;
             for (place, &block) in offers.places(row).zip(offers.row(row).blocks) {
-                self.flow.filled[block as usize] -= usize::from(self.taken[place]);
+                let taken = isize::from(self.taken[place]);
+                self.flow.filled[network.node(stratum, block as usize)] -= taken;
+                self.flow.filled[network.node(stratum, network.blocks)] += taken;
             }
             let mut class = classes.len();
             if self.per_row == 1 {
@@ -181,20 +187,22 @@ impl Solution<'_> {
         for (row, size) in classes {
             let grid = self.grid;
             let values = offers.row(row).pairs().map(|(block, score)| (block, grid.value(score)));
-            self.flow.add(values, size);
+            self.flow.add(offers.row(row).stratum, values, size);
         }
     }
 
-    /// Takes the best row with room for each block into the flow, so that one more unit of any quota has a price.
+    /// Takes the best row with room for each stratum and block into the flow, so that one more unit of any limit has a
+    /// price.
     fn add_spare(&mut self) {
-        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); self.flow.open.len()];
-        let offers = &self.kept.offers;
+        let (offers, network) = (&self.kept.offers, self.flow.network);
+        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); network.strata() * network.blocks];
         for (row, pairs) in offers.rows().enumerate() {
             let taken = &self.taken[offers.places(row)];
             if has_room(taken, self.per_row) {
                 for ((block, score), _) in pairs.pairs().zip(taken).filter(|(_, taken)| !**taken) {
-                    if score > best[block].0 {
-                        best[block] = (score, row);
+                    let best = &mut best[pairs.stratum * network.blocks + block];
+                    if score > best.0 {
+                        *best = (score, row);
                     }
                 }
             }
@@ -205,9 +213,9 @@ impl Solution<'_> {
     /// A lower bound of what each row outside the flow loses by its cheapest change, updated from the bound at the
     /// prices before; infinite for rows inside. A change trades one pair for another, so its loss changes by no more
     /// than two prices do, and most rows need not be evaluated again.
-    fn losses(&self, before: &[f64], prices: &[f64], losses: &mut [f64]) {
+    fn losses(&self, before: &[f64], prices: &[f64], tolerance: f64, losses: &mut [f64]) {
         let moved = before.iter().zip(prices).fold(0.0, |moved: f64, (before, now)| moved.max((now - before).abs()));
-        let moved = 2.0 * (moved + tolerance(prices));
+        let (moved, blocks) = (2.0 * (moved + tolerance), self.flow.network.blocks);
         for (row, loss) in losses.iter_mut().enumerate() {
             *loss = if self.is_near[row] {
                 f64::INFINITY
@@ -215,7 +223,8 @@ impl Solution<'_> {
                 *loss - moved
             } else {
                 let taken = &self.taken[self.kept.offers.places(row)];
-                slack(self.kept.offers.row(row), prices, taken, has_room(taken, self.per_row))
+                let row = self.kept.offers.row(row);
+                slack(row, row.own(prices, blocks), taken, has_room(taken, self.per_row))
             };
         }
     }
@@ -223,7 +232,7 @@ impl Solution<'_> {
 
 /// FNV-1a over the bits of the scores and the blocks, a word at a time.
 fn hash(row: Row<'_>) -> u64 {
-    row.pairs().fold(0xcbf2_9ce4_8422_2325, |hash, (block, score)| {
+    row.pairs().fold(0xcbf2_9ce4_8422_2325 ^ row.stratum as u64, |hash, (block, score)| {
         let mixed = (hash ^ score.to_bits()).wrapping_mul(0x0000_0100_0000_01b3);
         (mixed ^ mixed >> 29 ^ block as u64).wrapping_mul(0x0000_0100_0000_01b3)
     })

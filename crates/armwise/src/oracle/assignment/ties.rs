@@ -11,7 +11,7 @@
 use super::solve::Solution;
 use crate::oracle::{Pick, Scores};
 
-/// The exchange graph of the rows with a choice; places are row by row, block by block.
+/// The exchange graph of the rows with a choice, on the nodes of the network; places are row by row, block by block.
 struct Exchange<'s, 'a> {
     solution: &'s mut Solution<'a>,
     /// The rows with a choice, by their place among the kept rows.
@@ -23,7 +23,7 @@ struct Exchange<'s, 'a> {
     counts: Vec<usize>,
     /// Whether the row may also have one block fewer or more.
     with_nobody: Vec<bool>,
-    /// Rows that could move from one node to another when they were pushed.
+    /// Rows that could move from one node to another when they were pushed, for each pair with a way.
     moves: Vec<Vec<u32>>,
 }
 
@@ -31,7 +31,7 @@ struct Exchange<'s, 'a> {
 pub(super) fn break_ties(solution: &mut Solution<'_>, scores: &Scores<'_>) {
     let (blocks, kept) = (scores.blocks(), solution.kept);
     let (rows, free, held, counts, with_nobody) = Default::default();
-    let moves = vec![Vec::new(); (blocks + 1) * (blocks + 1)];
+    let moves = vec![Vec::new(); solution.flow.network.pairs];
     let mut exchange = Exchange { solution, rows, free, held, counts, with_nobody, moves };
     exchange.find_choices();
     if exchange.rows.is_empty() {
@@ -67,7 +67,16 @@ pub(super) fn break_ties(solution: &mut Solution<'_>, scores: &Scores<'_>) {
 
 impl Exchange<'_, '_> {
     fn nobody(&self) -> usize {
-        self.solution.flow.slots.len()
+        self.solution.flow.network.blocks
+    }
+
+    /// The node where a row's unit in a column is.
+    fn node(&self, row: usize, column: usize) -> usize {
+        self.solution.flow.network.node(self.stratum(row), column)
+    }
+
+    fn stratum(&self, row: usize) -> usize {
+        self.solution.kept.offers.row(self.rows[row]).stratum
     }
 
     fn has(&self, row: usize, block: usize) -> bool {
@@ -82,7 +91,7 @@ impl Exchange<'_, '_> {
         let offers = &kept.offers;
         for &(place, class) in &self.solution.near {
             let row = offers.row(place).blocks.iter().map(|&block| block as usize);
-            let surplus = |block: usize| flow.value(class, block) - flow.prices[block];
+            let surplus = |block: usize| flow.surplus(class, block);
             let taken = &self.solution.taken[offers.places(place)];
             let (mut lowest, mut next, mut count) = (None, None, 0);
             for (block, &taken) in row.clone().zip(taken) {
@@ -123,26 +132,26 @@ impl Exchange<'_, '_> {
         }
     }
 
-    fn can_leave(&self, row: usize, node: usize) -> bool {
-        if node == self.nobody() {
+    fn can_leave(&self, row: usize, column: usize) -> bool {
+        if column == self.nobody() {
             self.with_nobody[row] && self.counts[row] < self.solution.per_row
         } else {
-            self.has(row, node) && self.free[row * self.nobody() + node]
+            self.has(row, column) && self.free[row * self.nobody() + column]
         }
     }
 
-    fn can_enter(&self, row: usize, node: usize) -> bool {
-        if node == self.nobody() {
+    fn can_enter(&self, row: usize, column: usize) -> bool {
+        if column == self.nobody() {
             self.with_nobody[row]
         } else {
-            !self.has(row, node) && self.free[row * self.nobody() + node]
+            !self.has(row, column) && self.free[row * self.nobody() + column]
         }
     }
 
     fn push(&mut self, row: usize, from: usize, to: usize) {
         if from != to && self.can_enter(row, to) {
-            let nodes = self.nobody() + 1;
-            self.moves[from * nodes + to].push(row as u32);
+            let pair = self.solution.flow.network.pair(self.node(row, from), self.node(row, to));
+            self.moves[pair].push(row as u32);
         }
     }
 
@@ -154,32 +163,22 @@ impl Exchange<'_, '_> {
         }
     }
 
-    /// Whether the block may offer one slot more (or one fewer) at no loss.
-    fn slot(&self, from: usize, to: usize) -> bool {
-        let nobody = self.nobody();
-        let block = from.min(to);
-        if from.max(to) < nobody {
-            return false;
-        }
-        let (open, slots) = (self.solution.flow.open[block], self.solution.flow.slots[block]);
-        let price = self.solution.flow.prices[block];
-        let (least, most) = match price {
-            0 => (slots.min, slots.max),
-            price if price == -self.solution.grid.bonus => (0, slots.min),
-            _ => return false,
-        };
-        if to == nobody { least <= open && open < most } else { least < open && open <= most }
+    /// Whether a node may hand on one unit more (or one fewer) at no loss.
+    fn limit(&self, from: usize, to: usize) -> bool {
+        let flow = &self.solution.flow;
+        flow.limit(from, to).is_some_and(|(raw, _)| raw + flow.prices[to] == flow.prices[from])
     }
 
     /// A row that can move between two nodes.
-    fn mover(&mut self, from: usize, to: usize) -> Option<usize> {
-        let place = from * (self.nobody() + 1) + to;
-        while let Some(&row) = self.moves[place].last() {
+    fn mover(&mut self, from: usize, to: usize, pair: usize) -> Option<usize> {
+        let network = self.solution.flow.network;
+        let (left, entered) = (network.column(from), network.column(to));
+        while let Some(&row) = self.moves[pair].last() {
             let row = row as usize;
-            if self.can_leave(row, from) && self.can_enter(row, to) {
+            if self.can_leave(row, left) && self.can_enter(row, entered) {
                 return Some(row);
             }
-            self.moves[place].pop();
+            self.moves[pair].pop();
         }
         None
     }
@@ -201,40 +200,40 @@ impl Exchange<'_, '_> {
 
     /// Gives the row the block if an exchange of free arms allows it: the shortest one, which needs no row twice.
     fn bring_in(&mut self, row: usize, block: usize) {
-        let nobody = self.nobody();
-        let unseen = nobody + 1;
-        let mut parent = vec![unseen; nobody + 1];
-        let mut queue = vec![block];
-        parent[block] = block;
+        let network = self.solution.flow.network;
+        let (stratum, start) = (self.stratum(row), self.node(row, block));
+        let unseen = network.root() + 1;
+        let mut parent = vec![unseen; network.root() + 1];
+        let mut queue = vec![start];
+        parent[start] = start;
         let mut head = 0;
         let end = loop {
             let Some(&node) = queue.get(head) else { return };
-            if node != block && self.can_leave(row, node) {
+            let column = network.column(node);
+            // The row's own unit closes the exchange where it is.
+            if node != start && network.node(stratum, column) == node && self.can_leave(row, column) {
                 break node;
             }
             head += 1;
-            for (to, parent) in parent.iter_mut().enumerate().filter(|(_, parent)| **parent == unseen) {
-                if self.slot(node, to) || self.mover(node, to).is_some() {
-                    *parent = node;
+            for &(to, pair) in &network.ways[node] {
+                let to = to as usize;
+                if parent[to] == unseen && (self.limit(node, to) || self.mover(node, to, pair as usize).is_some()) {
+                    parent[to] = node;
                     queue.push(to);
                 }
             }
         };
         let mut node = end;
-        while node != block {
+        while node != start {
             let from = parent[node];
-            if self.slot(from, node) {
-                if node == nobody {
-                    self.solution.flow.open[from] += 1;
-                } else {
-                    self.solution.flow.open[node] -= 1;
-                }
+            if self.limit(from, node) {
+                self.solution.flow.hand_on(from, node, 1);
             } else {
-                let mover = self.mover(from, node).expect("the arc was found in the search");
-                self.apply(mover, from, node);
+                let mover = self.mover(from, node, network.pair(from, node)).expect("the arc was found in the search");
+                self.apply(mover, network.column(from), network.column(node));
             }
             node = from;
         }
-        self.apply(row, end, block);
+        self.apply(row, network.column(end), block);
     }
 }

@@ -7,6 +7,14 @@
 #[cfg(feature = "linear")]
 mod solve;
 
+#[cfg(feature = "linear")]
+pub(super) use solve::whole_numbers;
+
+#[cfg(not(feature = "linear"))]
+pub(super) fn whole_numbers(_: Vec<f64>, _: Vec<f64>, _: Vec<Written>, _: f64) -> Result<Vec<f64>, Error> {
+    Err(Error::FeatureMissing("linear"))
+}
+
 use super::explicit::{Member, Places};
 use super::{Oracle, Pick, Scores, Selection};
 use crate::oracle::columns::{Values, each_eligible};
@@ -49,7 +57,7 @@ pub struct Linear {
     pub time_limit: f64,
 }
 
-fn a_minute() -> f64 {
+pub(super) fn a_minute() -> f64 {
     60.0
 }
 
@@ -97,12 +105,12 @@ pub struct Term {
 
 /// A row written out over the arms.
 #[derive(Debug, Clone)]
-struct Written {
-    name: String,
-    lo: f64,
-    hi: f64,
+pub(super) struct Written {
+    pub(super) name: String,
+    pub(super) lo: f64,
+    pub(super) hi: f64,
     /// (place among the arms, coefficient), no zeros, ascending.
-    terms: Vec<(usize, f64)>,
+    pub(super) terms: Vec<(usize, f64)>,
 }
 
 impl LinearRow {
@@ -195,19 +203,25 @@ impl Linear {
     /// # Errors
     /// As `argmax`, and [`Error::Cancelled`].
     pub fn argmax_until(&self, scores: &Scores<'_>, stop: &AtomicBool) -> Result<Selection, Error> {
-        positive("time_limit", self.time_limit)?;
-        let mut arms = Vec::new();
-        each_eligible(scores, |arm, _| {
-            arms.push(arm);
-            Ok(())
-        })?;
-        arms.sort_unstable_by(|&a, &b| scores.rank(a, b));
+        let arms = by_rank(scores)?;
         let mut rows = Vec::new();
         for (number, row) in self.rows.iter().enumerate() {
             rows.extend(row.write(number, scores, &arms)?);
         }
+        self.solve_written(scores, &arms, rows, stop)
+    }
+
+    /// Solves rows that are written out over these arms, which are by rank.
+    pub(super) fn solve_written(
+        &self,
+        scores: &Scores<'_>,
+        arms: &[Pick],
+        rows: Vec<Written>,
+        stop: &AtomicBool,
+    ) -> Result<Selection, Error> {
+        positive("time_limit", self.time_limit)?;
         rows.iter().try_for_each(Written::check)?;
-        self.solve(scores, &arms, rows, stop)
+        self.solve(scores, arms, rows, stop)
     }
 
     #[cfg(not(feature = "linear"))]
@@ -215,6 +229,17 @@ impl Linear {
     fn solve(&self, _: &Scores<'_>, _: &[Pick], _: Vec<Written>, _: &AtomicBool) -> Result<Selection, Error> {
         Err(Error::FeatureMissing("linear"))
     }
+}
+
+/// The arms that may be chosen, the best first.
+pub(super) fn by_rank(scores: &Scores<'_>) -> Result<Vec<Pick>, Error> {
+    let mut arms = Vec::new();
+    each_eligible(scores, |arm, _| {
+        arms.push(arm);
+        Ok(())
+    })?;
+    arms.sort_unstable_by(|&a, &b| scores.rank(a, b));
+    Ok(arms)
 }
 
 impl Oracle for Linear {

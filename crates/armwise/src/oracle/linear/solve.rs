@@ -20,20 +20,23 @@ const TOLERANCE: f64 = 1e-9;
 struct Model {
     /// Scores over the largest absolute one, so that the solver's tolerances fit.
     gains: Vec<f64>,
+    /// The most of each; 1 for an arm.
+    most: Vec<f64>,
     rows: Vec<Written>,
     seconds: f64,
 }
 
 /// The solver's answer.
 struct Answer {
-    chosen: Vec<bool>,
+    /// How many of each, in whole numbers.
+    counts: Vec<f64>,
     proven: bool,
     /// On the scale of `gains`.
     bound: Option<f64>,
 }
 
 impl Linear {
-    pub(super) fn solve(
+    pub(in crate::oracle) fn solve(
         &self,
         scores: &Scores<'_>,
         arms: &[Pick],
@@ -65,14 +68,16 @@ impl Linear {
         };
         let model = Model {
             gains: bound.iter().map(|&place| scores.get(arms[place]) / unit).collect(),
+            most: vec![1.0; bound.len()],
             rows: rows.into_iter().map(moved).collect(),
             seconds: self.time_limit,
         };
         let most: f64 = model.gains.iter().map(|gain| gain.max(0.0)).sum();
         let alike = Alike::new(&model);
-        let mut answer = run(model, stop)?;
-        alike.choose_first(&mut answer.chosen);
-        chosen.extend(bound.iter().zip(&answer.chosen).filter(|&(_, &taken)| taken).map(|(&place, _)| arms[place]));
+        let answer = run(model, stop)?;
+        let mut taken: Vec<bool> = answer.counts.iter().map(|&count| count > 0.5).collect();
+        alike.choose_first(&mut taken);
+        chosen.extend(bound.iter().zip(&taken).filter(|&(_, &taken)| taken).map(|(&place, _)| arms[place]));
         let mut selection = Selection::optimal(chosen, scores);
         if !answer.proven {
             selection.quality = Quality::Gap;
@@ -82,6 +87,16 @@ impl Linear {
         }
         Ok(selection)
     }
+}
+
+/// The whole numbers from 0 to `most` with the largest sum of gains that meet the rows.
+pub(in crate::oracle) fn whole_numbers(
+    gains: Vec<f64>,
+    most: Vec<f64>,
+    rows: Vec<Written>,
+    seconds: f64,
+) -> Result<Vec<f64>, Error> {
+    Ok(run(Model { gains, most, rows, seconds }, &AtomicBool::new(false))?.counts)
 }
 
 /// Solves on a separate thread, so that the caller can leave and a panic in the solver becomes an error.
@@ -143,7 +158,10 @@ impl Alike {
 impl Model {
     fn solve(&self) -> Result<Answer, Error> {
         let mut variables = ProblemVariables::new();
-        let arms: Vec<Variable> = self.gains.iter().map(|_| variables.add(variable().binary())).collect();
+        let whole = |&most: &f64| {
+            if (0.5..1.5).contains(&most) { variable().binary() } else { variable().integer().min(0.0).max(most) }
+        };
+        let arms: Vec<Variable> = self.most.iter().map(|most| variables.add(whole(most))).collect();
         let sum = |terms: &mut dyn Iterator<Item = (usize, f64)>| {
             let mut expression = Expression::with_capacity(0);
             terms.for_each(|(place, c)| expression.add_mul(c, arms[place]));
@@ -178,21 +196,21 @@ impl Model {
             }
             other => Error::Solver(other.to_string()),
         })?;
-        let chosen: Vec<bool> = arms.iter().map(|&arm| solution.value(arm) > 0.5).collect();
-        self.verify(&chosen)?;
+        let counts: Vec<f64> = arms.iter().map(|&arm| solution.value(arm).round()).collect();
+        self.verify(&counts)?;
         let proven = matches!(solution.status(), SolutionStatus::Optimal);
         #[cfg(feature = "linear-highs")]
         let bound = None;
         #[cfg(not(feature = "linear-highs"))]
         let bound = solution.into_inner().stats().best_bound;
-        Ok(Answer { chosen, proven, bound })
+        Ok(Answer { counts, proven, bound })
     }
 
     /// Refuses an answer that misses a row.
-    fn verify(&self, chosen: &[bool]) -> Result<(), Error> {
+    fn verify(&self, counts: &[f64]) -> Result<(), Error> {
         for row in &self.rows {
-            let sum: f64 = row.terms.iter().filter(|term| chosen[term.0]).map(|term| term.1).sum();
-            let size = row.terms.iter().map(|term| term.1.abs()).fold(0.0, f64::max);
+            let sum: f64 = row.terms.iter().map(|term| term.1 * counts[term.0]).sum();
+            let size = row.terms.iter().map(|term| term.1.abs() * counts[term.0].max(1.0)).fold(0.0, f64::max);
             if !(sum >= row.lo - TOLERANCE * size && sum <= row.hi + TOLERANCE * size) {
                 let text = format!("its answer gives {} the value {sum}, outside [{}, {}]", row.name, row.lo, row.hi);
                 return Err(Error::Solver(text));

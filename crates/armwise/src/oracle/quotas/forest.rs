@@ -27,11 +27,11 @@ pub(super) struct Forest {
 impl Forest {
     pub(super) fn build(quotas: &Quotas, scores: &Scores<'_>) -> Result<Self, Error> {
         let total = quotas.total()?;
-        let mut sorter = Sorter::new(quotas, scores)?;
+        let mut sorter = Sorter::new(&quotas.groups, scores)?;
         let mut best: Vec<Best> = Vec::new();
         let mut sizes: Vec<usize> = Vec::new();
         each_eligible(scores, |arm, _| {
-            let class = sorter.class(quotas, arm)?;
+            let class = sorter.class(&quotas.groups, arm)?;
             while best.len() <= class {
                 let limits = sorter.classes()[best.len()].iter().map(|&group| &sorter.groups[group]).chain([&total]);
                 best.push(best_under(limits));
@@ -61,9 +61,14 @@ impl Forest {
 }
 
 /// The groups by rising size, the parent of each, and the size of each.
-type Nesting = (Vec<usize>, Vec<Option<usize>>, Vec<usize>);
+pub(in crate::oracle) type Nesting = (Vec<usize>, Vec<Option<usize>>, Vec<usize>);
 
-fn nest(groups: &[Limits], classes: &[Vec<usize>], sizes: &[usize], rows: usize) -> Result<Nesting, Error> {
+pub(in crate::oracle) fn nest(
+    groups: &[Limits],
+    classes: &[Vec<usize>],
+    sizes: &[usize],
+    rows: usize,
+) -> Result<Nesting, Error> {
     let mut eligible = vec![0; groups.len()];
     for (class, size) in classes.iter().zip(sizes) {
         for &group in class {

@@ -8,6 +8,9 @@ mod forest;
 mod greedy;
 mod sort;
 
+pub(super) use forest::nest;
+pub(super) use sort::Sorter;
+
 use super::{Limit, Missing, OnInfeasible, Oracle, Price, Scores, Selection, rows_of};
 use crate::Error;
 use serde::{Deserialize, Serialize};
@@ -72,7 +75,7 @@ pub struct Quotas {
 }
 
 /// The arms whose column has a value, and how many of them may be chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
     /// The column; `block` is the block number.
@@ -81,6 +84,9 @@ pub struct Group {
     /// makes a separate group with these limits ("at most 3 of each brand").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<OneOrMany>,
+    /// Counts the arms of this block only; left out, those of all blocks together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<usize>,
     /// The smallest number of arms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<usize>,
@@ -104,17 +110,19 @@ pub enum OneOrMany {
 
 /// How many arms of a set may be chosen.
 #[derive(Debug, Clone, PartialEq)]
-struct Limits {
+pub(super) struct Limits {
     /// The limits named in reasons and prices, of the minimum and of the maximum: the same group, or `min` and `k`.
     of: [Limit; 2],
-    min: usize,
-    max: usize,
+    pub(super) min: usize,
+    pub(super) max: usize,
+    /// The one block that counts; none if all do.
+    pub(super) block: Option<usize>,
     /// The place in the constraint and the first value: an order that does not depend on the order of the rows.
     order: (usize, f64),
 }
 
 impl Limits {
-    fn least(&self) -> &Limit {
+    pub(super) fn least(&self) -> &Limit {
         &self.of[0]
     }
 
@@ -122,7 +130,7 @@ impl Limits {
         &self.of[1]
     }
 
-    fn by_order(&self, other: &Self) -> Ordering {
+    pub(super) fn by_order(&self, other: &Self) -> Ordering {
         self.order.0.cmp(&other.order.0).then(self.order.1.total_cmp(&other.order.1))
     }
 }
@@ -137,7 +145,8 @@ impl Group {
     }
 
     fn limits(&self, place: usize, values: &[f64]) -> Result<Limits, Error> {
-        let of = Limit::Group { column: self.column.clone(), values: values.to_vec() };
+        let (block, column) = (self.block, self.column.clone());
+        let of = Limit::Group { column, values: values.to_vec(), block };
         let (min, max) = match (self.exactly, self.min, self.max) {
             (Some(exactly), None, None) => (exactly, exactly),
             (Some(_), ..) => {
@@ -149,7 +158,7 @@ impl Group {
             return Err(Error::Constraint(format!("group {of}: min {min} is above max {max}")));
         }
         let order = (place, values.first().copied().unwrap_or(0.0));
-        Ok(Limits { of: [of.clone(), of], min, max, order })
+        Ok(Limits { of: [of.clone(), of], min, max, block, order })
     }
 }
 
@@ -159,7 +168,7 @@ impl Quotas {
         if self.min > max {
             return Err(Error::Constraint(format!("min {} is above k {max}", self.min)));
         }
-        Ok(Limits { of: [Limit::Min, Limit::K], min: self.min, max, order: (usize::MAX, 0.0) })
+        Ok(Limits { of: [Limit::Min, Limit::K], min: self.min, max, block: None, order: (usize::MAX, 0.0) })
     }
 }
 

@@ -3,18 +3,18 @@
 //! The class of an arm is found from its columns by small tables that grow as new values are
 //! met, so nothing is stored per arm.
 
-use super::{Limits, Quotas};
+use super::{Group, Limits};
 use crate::oracle::columns::Values;
 use crate::{Error, Pick, Scores};
 use std::collections::HashMap;
 
-/// Finds the class of an arm.
-pub(super) struct Sorter<'a> {
+/// Finds the class of an arm, or of a row.
+pub(in crate::oracle) struct Sorter<'a> {
     columns: Vec<Reader<'a>>,
     /// The class of a (class by the columns before, kind in this column), for each column.
     combined: Vec<HashMap<(usize, usize), usize>>,
     /// The limits of each group: first those that list values, then those found in the data.
-    pub(super) groups: Vec<Limits>,
+    pub(in crate::oracle) groups: Vec<Limits>,
     /// For each prefix of the columns, from none to all, the groups (ascending) of each class that these columns make.
     prefixes: Vec<Vec<Vec<usize>>>,
 }
@@ -22,6 +22,8 @@ pub(super) struct Sorter<'a> {
 /// A column and what its values mean.
 struct Reader<'a> {
     name: String,
+    /// Arms of other blocks are in no group of this column.
+    block: Option<usize>,
     values: Values<'a>,
     /// The kind of each value met: the number in `kinds`.
     kind_of: HashMap<u64, usize>,
@@ -37,14 +39,14 @@ struct Reader<'a> {
 }
 
 impl<'a> Sorter<'a> {
-    pub(super) fn new(quotas: &Quotas, scores: &Scores<'a>) -> Result<Self, Error> {
+    pub(in crate::oracle) fn new(given: &[Group], scores: &Scores<'a>) -> Result<Self, Error> {
         let mut columns: Vec<Reader<'a>> = Vec::new();
         let mut groups = Vec::new();
-        for (place, group) in quotas.groups.iter().enumerate() {
-            let known = columns.iter().position(|column| column.name == group.column);
+        for (place, group) in given.iter().enumerate() {
+            let known = columns.iter().position(|of| of.name == group.column && of.block == group.block);
             let at = known.unwrap_or(columns.len());
             if known.is_none() {
-                columns.push(Reader::new(&group.column, Values::of(scores, &group.column)?));
+                columns.push(Reader::new(group, Values::of(scores, &group.column)?));
             }
             let Some(values) = group.values() else {
                 group.limits(place, &[])?;
@@ -70,15 +72,25 @@ impl<'a> Sorter<'a> {
     }
 
     /// The groups of each class, ascending.
-    pub(super) fn classes(&self) -> &[Vec<usize>] {
+    pub(in crate::oracle) fn classes(&self) -> &[Vec<usize>] {
         &self.prefixes[self.columns.len()]
     }
 
-    /// The class of an arm.
-    pub(super) fn class(&mut self, quotas: &Quotas, arm: Pick) -> Result<usize, Error> {
+    /// The class of an arm, for the groups that the sorter was made with.
+    pub(in crate::oracle) fn class(&mut self, given: &[Group], arm: Pick) -> Result<usize, Error> {
+        self.find(given, arm, false)
+    }
+
+    /// The class of a row: its groups in every block.
+    pub(in crate::oracle) fn class_of_row(&mut self, given: &[Group], row: usize) -> Result<usize, Error> {
+        self.find(given, Pick { row, block: 0 }, true)
+    }
+
+    fn find(&mut self, given: &[Group], arm: Pick, any_block: bool) -> Result<usize, Error> {
         let mut class = 0;
         for (at, column) in self.columns.iter_mut().enumerate() {
-            let kind = column.kind(quotas, arm, &mut self.groups)?;
+            let inside = any_block || column.block.is_none_or(|block| block == arm.block);
+            let kind = if inside { column.kind(given, arm, &mut self.groups)? } else { column.of_none() };
             let next = self.prefixes[at + 1].len();
             let found = *self.combined[at].entry((class, kind)).or_insert(next);
             if found == next {
@@ -93,9 +105,10 @@ impl<'a> Sorter<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(name: &str, values: Values<'a>) -> Self {
+    fn new(group: &Group, values: Values<'a>) -> Self {
         Self {
-            name: name.to_owned(),
+            name: group.column.clone(),
+            block: group.block,
             values,
             kind_of: HashMap::new(),
             kinds: Vec::new(),
@@ -106,8 +119,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The kind of arms in no group of this column.
+    fn of_none(&mut self) -> usize {
+        *self.no_group.get_or_insert_with(|| {
+            self.kinds.push(Vec::new());
+            self.kinds.len() - 1
+        })
+    }
+
     /// The kind of an arm's value: equal kinds are in the same groups of this column.
-    fn kind(&mut self, quotas: &Quotas, arm: Pick, groups: &mut Vec<Limits>) -> Result<usize, Error> {
+    fn kind(&mut self, given: &[Group], arm: Pick, groups: &mut Vec<Limits>) -> Result<usize, Error> {
         let value = self.values.get(arm);
         let bits = value.to_bits();
         if let Some((last, kind)) = self.last
@@ -125,20 +146,14 @@ impl<'a> Reader<'a> {
             let mut member_of = self.listed.get(&bits).cloned().unwrap_or_default();
             for &place in &self.every {
                 member_of.push(groups.len());
-                groups.push(quotas.groups[place].limits(place, &[value])?);
+                groups.push(given[place].limits(place, &[value])?);
             }
-            match self.no_group {
-                Some(kind) if member_of.is_empty() => kind,
-                _ => {
-                    let kind = self.kinds.len();
-                    if member_of.is_empty() {
-                        self.no_group = Some(kind);
-                    } else {
-                        self.kind_of.insert(bits, kind);
-                    }
-                    self.kinds.push(member_of);
-                    kind
-                }
+            if member_of.is_empty() {
+                self.of_none()
+            } else {
+                self.kind_of.insert(bits, self.kinds.len());
+                self.kinds.push(member_of);
+                self.kinds.len() - 1
             }
         };
         self.last = Some((bits, kind));
