@@ -80,7 +80,7 @@ pub(crate) fn texts(rows: &Rows, columns: &[String]) -> Result<Vec<Vec<Option<St
     columns.iter().map(|column| rows.originals(column)).collect()
 }
 
-/// Reads the columns of everybody who was chosen from tables that have them all. They are read once more for it, since a choice keeps features only.
+/// The columns of everybody who was chosen, from tables that have them all.
 pub(crate) fn collect(
     tables: &[&dyn Source],
     customer: &str,

@@ -4,6 +4,7 @@ use super::{
     Progress,
     constraint::SEGMENT,
     customers::Customers,
+    kept::KeptRows,
     part::Part,
     prepare::{Parts, Prepared},
     sample,
@@ -67,18 +68,20 @@ impl<'a> Choices<'a> {
         })?)
     }
 
-    /// Gives the table to the choices, part by part.
+    /// Gives the table to the choices, part by part. Where rows are to be kept, they have these columns, too.
     pub(super) fn read(
         &mut self,
         table: &dyn Source,
         parts: &Parts<'_>,
-        column: &str,
+        (mut kept, columns): (Option<&mut KeptRows>, &[String]),
         progress: Progress<'_>,
     ) -> Result<(Customers, Oddities), Error> {
+        let mut read = parts.columns();
+        read.extend(columns.iter().filter(|name| !read.contains(name)).cloned().collect::<Vec<_>>());
         let (mut customers, mut odd) = (Customers::default(), Oddities::default());
         std::thread::scope(|scope| {
             let (send, receive) = sync_channel(2);
-            let batches = table.batches(Some(&parts.columns()))?;
+            let batches = table.batches(Some(&read))?;
             scope.spawn(move || {
                 for rows in batches {
                     let failed = rows.is_err();
@@ -89,9 +92,9 @@ impl<'a> Choices<'a> {
             });
             for rows in receive {
                 let rows = rows?;
-                let pieces: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
+                let own: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
                 let screens = self.screens();
-                let pieces: Vec<_> = pieces.par_iter().map(|rows| parts.prepare(rows, &screens)).collect();
+                let pieces: Vec<_> = own.par_iter().map(|rows| parts.prepare(rows, &screens)).collect();
                 drop(screens);
                 let pieces = pieces.into_iter().collect::<Result<Vec<_>, _>>()?;
                 for piece in &pieces {
@@ -101,8 +104,13 @@ impl<'a> Choices<'a> {
                 progress(customers.len());
                 if let Err(error) = self.add(&pieces) {
                     // The error for a customer who appears twice names both rows.
-                    customers.check(table, column)?;
+                    customers.check(table, parts.customer())?;
                     return Err(error.into());
+                }
+                if let Some(kept) = &mut kept {
+                    for (own, piece) in own.iter().zip(&pieces) {
+                        kept.add_some(own, &piece.given, parts.customer(), self)?;
+                    }
                 }
                 pieces.into_iter().for_each(|piece| parts.reuse(piece));
             }

@@ -8,6 +8,7 @@ use super::{
     choices::{Choices, PIECE},
     constraint,
     customers::Customers,
+    kept::KeptRows,
     prepare::Parts,
 };
 use crate::{
@@ -21,9 +22,6 @@ use armwise::{Choosing, Constraint, Frozen, Greedy, OnInfeasible};
 use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
-
-/// Rows are removed from those kept for later only when there are this many.
-const MANY: usize = 1 << 16;
 
 /// A source whose rows lie on other machines.
 pub trait Elsewhere: Sync {
@@ -133,35 +131,13 @@ impl Plan {
         };
         choices.set_floors(&self.floors)?;
         let parts = Parts::new(&self.setup, self.resting.iter().cloned().collect());
-        let (mut kept, mut held, mut counts) = (Vec::new(), 0, Counts::default());
+        let (mut kept, mut counts) = (KeptRows::default(), Counts::default());
         for rows in part {
-            let rows = rows?;
-            choices.add_rows(&rows, &parts, &mut counts)?;
-            held += rows.len();
-            kept.push(rows);
-            if held > MANY.max(4 * choices.kept()) {
-                kept = only(&config.customer, &kept, &choices)?.into_iter().collect();
-                held = kept.iter().map(Rows::len).sum();
-            }
+            choices.add_rows(&rows?, &parts, &mut counts, &mut kept)?;
         }
-        let batches = only(&config.customer, &kept, &choices)?.map(|rows| rows.batch().clone());
+        let batches = kept.candidates(&config.customer, &choices)?.map(|rows| rows.batch().clone());
         Ok(Found { batches: batches.into_iter().collect(), counts })
     }
-}
-
-/// The rows of customers who are candidates of one of the choices; none if there are none.
-fn only(column: &str, kept: &[Rows], choices: &Choices<'_>) -> Result<Option<Rows>, Error> {
-    let names = choices.names()?;
-    let mut found = Vec::new();
-    for rows in kept {
-        let mut wanted = Vec::with_capacity(rows.len());
-        rows.each_text(column, |_, text| {
-            wanted.push(text.is_some_and(|text| names.contains(text)));
-            Ok(())
-        })?;
-        found.push(rows.filtered(&wanted)?);
-    }
-    Rows::joined(&found)
 }
 
 impl Choices<'_> {
@@ -186,12 +162,12 @@ impl Choices<'_> {
     }
 
     /// How many candidates there are at most.
-    fn kept(&self) -> usize {
+    pub(super) fn kept(&self) -> usize {
         self.all().map(Choosing::kept).sum()
     }
 
     /// The customers who are candidates.
-    fn names(&self) -> Result<HashSet<String>, Error> {
+    pub(super) fn names(&self) -> Result<HashSet<String>, Error> {
         let mut names = HashSet::new();
         for choosing in self.all() {
             choosing.candidates(|arms| {
@@ -203,9 +179,16 @@ impl Choices<'_> {
     }
 
     /// Adds rows, and counts them.
-    fn add_rows(&mut self, rows: &Rows, parts: &Parts<'_>, counts: &mut Counts) -> Result<(), Error> {
+    fn add_rows(
+        &mut self,
+        rows: &Rows,
+        parts: &Parts<'_>,
+        counts: &mut Counts,
+        kept: &mut KeptRows,
+    ) -> Result<(), Error> {
         for first in (0..rows.len()).step_by(PIECE) {
-            let piece = parts.prepare(&rows.piece(first, PIECE), &self.screens())?;
+            let own = rows.piece(first, PIECE);
+            let piece = parts.prepare(&own, &self.screens())?;
             counts.add(&Counts {
                 customers: piece.ids.len() as u64,
                 resting: piece.resting,
@@ -214,6 +197,7 @@ impl Choices<'_> {
                 odd: piece.odd.clone(),
             });
             self.add(std::slice::from_ref(&piece))?;
+            kept.add(&own, &piece.given, parts.customer(), self)?;
             parts.reuse(piece);
         }
         Ok(())

@@ -8,6 +8,7 @@ mod constraint;
 mod customers;
 mod elsewhere;
 mod files;
+mod kept;
 mod part;
 mod prepare;
 mod sample;
@@ -34,6 +35,7 @@ use crate::{
 use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use customers::Customers;
+use kept::KeptRows;
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
 use rayon::prelude::*;
@@ -125,10 +127,13 @@ pub fn choose(
     };
     let parts = Parts::new(campaign.setup(), resting);
     choices.guess(table, &parts)?;
-    // Of rows on other machines, those that came as candidates.
-    let mut candidates = Vec::new();
+    // Rows whose columns are kept if they are chosen; of rows on other machines, those that came as candidates.
+    let (mut rows, mut candidates) = (KeptRows::default(), Vec::new());
     let mut read = |choices: &mut Choices<'_>| match &far {
-        None => choices.read(table, &parts, &config.customer, progress),
+        None => {
+            let keep = (kept.is_some().then_some(&mut rows), kept.as_deref().unwrap_or_default());
+            choices.read(table, &parts, keep, progress)
+        }
         Some((far, plan)) => {
             let (customers, odd, own) = choices.read_elsewhere(*far, table.name(), plan, &parts)?;
             candidates.extend(own);
@@ -162,8 +167,13 @@ pub fn choose(
     let mut summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
     summary.warnings = warning::warnings(campaign, &all)?;
     summary.hold_out_rules = hold_out_rules;
-    let sources: Vec<&dyn Source> =
-        if far.is_some() { candidates.iter().map(|own| own as &dyn Source).collect() } else { vec![table] };
+    if far.is_none() {
+        candidates.extend(rows.source(table.name())?);
+    }
+    let mut sources: Vec<&dyn Source> = candidates.iter().map(|own| own as &dyn Source).collect();
+    if sources.is_empty() {
+        sources.push(table); // there were too many to be kept
+    }
     let originals = match &kept {
         Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
         None => Vec::new(),

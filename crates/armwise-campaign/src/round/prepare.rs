@@ -55,6 +55,8 @@ pub(super) struct Prepared {
     pub(super) main: Option<Part>,
     pub(super) hold_out: Option<Part>,
     pub(super) odd: Oddities,
+    /// The rows of both parts.
+    pub(super) given: Vec<usize>,
     /// Of all rows.
     pub(super) ids: Vec<u64>,
     /// How many rows the main part would have without a screen.
@@ -79,6 +81,11 @@ impl<'a> Parts<'a> {
         if let Some(main) = part.main {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).push(main.features);
         }
+    }
+
+    /// The column of the customers' ids.
+    pub(super) fn customer(&self) -> &'a str {
+        &self.setup.config.customer
     }
 
     /// The columns to be read.
@@ -146,7 +153,10 @@ impl<'a> Parts<'a> {
         let mut features = self.used.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         features.clear();
         let pick = |whole: &Part, chosen: &[usize]| if chosen.is_empty() { None } else { Some(whole.pick(chosen)) };
+        let mut given;
         let (main, hold_out) = if screens.is_empty() {
+            given = main.clone();
+            given.extend(&hold_out);
             odd.shortened = self.setup.recipe.read(rows, &mut odd)?.features(None, &mut features);
             whole.features = features;
             let hold_out = pick(&whole, &hold_out);
@@ -155,12 +165,14 @@ impl<'a> Parts<'a> {
             let mut held = Vec::new();
             let main =
                 self.screened(rows, &whole, screens, [&main, &hold_out], [&mut features, &mut held], &mut odd)?;
+            given = main.clone();
+            given.extend(&hold_out);
             let (mut main, mut hold_out) = (pick(&whole, &main), pick(&whole, &hold_out));
             main.iter_mut().for_each(|part| part.features = std::mem::take(&mut features));
             hold_out.iter_mut().for_each(|part| part.features = std::mem::take(&mut held));
             (main, hold_out)
         };
-        Ok(Prepared { main, hold_out, odd, ids, considered, resting, hold_out_customers })
+        Ok(Prepared { main, hold_out, odd, given, ids, considered, resting, hold_out_customers })
     }
 
     /// Makes the features of those rows of the main part that a screen marks, which are returned, and of the
