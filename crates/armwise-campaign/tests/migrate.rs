@@ -50,11 +50,16 @@ fn nothing_is_lost() {
 
     let campaign = Campaign::read(&new).unwrap();
     assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
-    // Sends, rewards and fates are those that the old program exported; so are the times.
-    assert_eq!(
-        plain(&campaign, &written(&folder, &results(&campaign, None).unwrap())),
-        fs::read_to_string(fixture("results.csv")).unwrap()
-    );
+    // Sends, rewards and fates are those that the old program exported; so are the times. Only the hold-out's silence,
+    // which the old program took for an outcome although nobody had asked, is pending: its outcomes may still come.
+    let exported = fs::read_to_string(fixture("results.csv")).unwrap();
+    let expected = |line: &str| match line.split(',').nth(4) {
+        Some("1") => line.replace(",silent,0.125", ",pending,"),
+        _ => line.to_owned(),
+    };
+    let expected: String = exported.lines().map(|line| expected(line) + "\n").collect();
+    assert_ne!(expected, exported, "a customer of the hold-out is in a closed round");
+    assert_eq!(plain(&campaign, &written(&folder, &results(&campaign, None).unwrap())), expected);
     let times = |path: &Path, table: &str| -> Vec<(String, String)> {
         let db = rusqlite::Connection::open(path).unwrap();
         let mut statement = db.prepare(&format!("SELECT at, kind FROM {table} ORDER BY seq")).unwrap();
