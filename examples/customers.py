@@ -6,7 +6,7 @@ values to be compared with. Everything is a pure function of the seed.
     customers.py table OUT                        the table of customers
     customers.py workbook OUT                     the same table as an xlsx workbook
     customers.py answers SENDS OUT                who answers: decision and reward, silence left out
-    customers.py outcomes HOLD_OUT OUT            what the hold-out does without a send: decision and reward, zeros included
+    customers.py outcomes HOLD_OUT OUT            what the hold-out does without a send: reward or 0 by decision
     customers.py check REPORT                     signs and intervals of a `report --json` against the truth
 """
 

@@ -218,7 +218,9 @@ class Campaign:
         A request with a `key` can be sent again after any failure: it gets the same round, which is chosen once. While
         the last round has no outcome at all, another one is refused (`ConflictError`) unless `again` asks for it.
         """
-        summary, sends, hold_out = self._native.choose(_rows(table), _reading(reading), round, seed, dry_run, key, again)
+        summary, sends, hold_out = self._native.choose(
+            _rows(table), _reading(reading), round, seed, dry_run, key, again
+        )
         return Chosen(summary["round"], Sheet(sends), Sheet(hold_out), summary)
 
     def learn(
@@ -284,8 +286,8 @@ class Campaign:
         return Learned(rows, applied, repeated, rejected, Sheet(rejects), summary)
 
     def close(self, round: int, *, key: str | None = None) -> dict[str, Any]:
-        """Ends a round's response window: silence becomes the default reward; that of the hold-out only if the rules say
-        so (`uplift.silence`), otherwise its outcomes can come later too."""
+        """Ends a round's response window: silence becomes the default reward; that of the hold-out only if the rules
+        say so (`uplift.silence`), otherwise its outcomes can come later too."""
         return self._native.close(round, key)
 
     def revoke(self, round: int, *, key: str | None = None) -> dict[str, Any]:

@@ -76,8 +76,8 @@ def choose(
     With a `campaign`, a file on the driver, there is no policy: `aws.choose(campaign="spring.armwise", df=customers)`
     chooses by the campaign's recipe, limits, hold-out and rest, appends the round to its journal and gives its sends.
     The columns are the table's own; `learn`, `why`, `report` and `verify` go on as ever. A request with a `key` can be
-    sent again. While nothing at all was heard of the last round, another one needs `again`. The hold-out of the round is
-    `Campaign.open(...).hold_out(round)`.
+    sent again. While nothing at all was heard of the last round, another one needs `again`. The hold-out of the round
+    is `Campaign.open(...).hold_out(round)`.
     """
     if df is None:
         raise TypeError("give a table, df=...")
