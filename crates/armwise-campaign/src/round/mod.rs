@@ -23,7 +23,7 @@ pub use warning::Warning;
 
 use crate::{
     Campaign, Error,
-    config::{Config, Keep},
+    config::{Config, Keep, Promotion},
     core::{
         ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
         Original, Originals, Refusal, Sent, Sha, collect, failpoint,
@@ -32,7 +32,7 @@ use crate::{
     recipe::Recipe,
     table::ColumnType,
 };
-use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Policy, Quota, Round};
 use choices::{Arms, Choices, Chosen};
 use customers::Customers;
 use kept::KeptRows;
@@ -117,6 +117,9 @@ pub fn choose(
     };
     let resting = resting(campaign, config, round.t, true)?;
     let kept = kept_columns(config, campaign.recipe(), table)?;
+    let few = |sends: usize, columns: usize| config.keep == Keep::All || sends.saturating_mul(columns) <= MOST_VALUES;
+    let may_keep = kept.is_some();
+    let kept = kept.filter(|columns| most_sends(config).is_none_or(|sends| few(sends, columns.len())));
     let far = match table.elsewhere() {
         None => None,
         Some(far) => {
@@ -174,11 +177,28 @@ pub fn choose(
     if sources.is_empty() {
         sources.push(table); // there were too many to be kept
     }
+    let kept = kept.filter(|columns| few(sent.len(), columns.len()));
+    if may_keep && kept.is_none() {
+        summary.warnings.push(Warning::ColumnsNotKept { sends: sent.len() as u64 });
+    }
     let originals = match &kept {
         Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
         None => Vec::new(),
     };
     Ok(Choice { sent, summary, round, against: campaign.head(), originals, kept, request, earlier: None })
+}
+
+/// Of a round with more values than this, the columns that are features are not kept, since writing them down would take
+/// longer than choosing.
+const MOST_VALUES: usize = 1 << 20;
+
+/// How many sends the quotas allow; none if one of them has no end.
+fn most_sends(config: &Config) -> Option<usize> {
+    let most = |promotion: &Promotion| match promotion.quota? {
+        Quota::Exactly(count) => Some(count),
+        Quota::Between(range) => range.max,
+    };
+    config.promotion.iter().map(most).sum()
 }
 
 /// The columns of a table that are kept of every decision, by the rules; none if nothing is.

@@ -26,6 +26,12 @@ pub enum Warning {
         /// From how many on a difference can be told, ten to a feature.
         needed: u64,
     },
+    /// The round is so large that the columns of its decisions are not kept, so it cannot be expressed by other features
+    /// later. Rules that keep all columns keep them of any round.
+    ColumnsNotKept {
+        /// How many decisions there are.
+        sends: u64,
+    },
 }
 
 /// How many of the last rounds are looked at: what is still expected of older ones is little.

@@ -19,6 +19,10 @@ fn warned(warning: &Warning) -> String {
             "round {round} is open and only those who answered are known ({answered}, {pending} have not); until `armwise \
              close` counts the silence, expected rewards are too high"
         ),
+        Warning::ColumnsNotKept { sends } => format!(
+            "the columns of these {sends} decisions are not kept, since there are so many: with keep = \"all\" in the rules \
+             they are, and the features can be changed later"
+        ),
         Warning::LittleHoldOut { outcomes, needed } => format!(
             "the objective is uplift, but only {outcomes} outcomes of the hold-out are known; from about {needed} on the \
              difference to doing nothing can be told"

@@ -99,7 +99,7 @@ pub const SECTIONS: [Section; 9] = [
                 "\"used\"",
                 "`\"used\"`, `\"all\"`, `\"none\"`",
                 "\"all\"",
-                "which columns of a chosen customer's row the campaign keeps as they were, so that features can be made of them anew later: those that are features now, all, or none (then the features can never change)",
+                "which columns of a chosen customer's row the campaign keeps as they were, so that features can be made of them anew later: those that are features now (of rounds with up to about a million values, sends times columns; larger ones say that they keep none), all, or none (then the features can never change)",
             ),
             key(
                 "algorithm",
