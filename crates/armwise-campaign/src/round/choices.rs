@@ -109,7 +109,7 @@ impl<'a> Choices<'a> {
                 }
                 if let Some(kept) = &mut kept {
                     for (own, piece) in own.iter().zip(&pieces) {
-                        kept.add_some(own, &piece.given, parts.customer(), self)?;
+                        kept.add(own, &piece.given, parts.customer(), self)?;
                     }
                 }
                 pieces.into_iter().for_each(|piece| parts.reuse(piece));

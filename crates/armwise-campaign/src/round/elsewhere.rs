@@ -131,7 +131,7 @@ impl Plan {
         };
         choices.set_floors(&self.floors)?;
         let parts = Parts::new(&self.setup, self.resting.iter().cloned().collect());
-        let (mut kept, mut counts) = (KeptRows::default(), Counts::default());
+        let (mut kept, mut counts) = (KeptRows::new(usize::MAX), Counts::default());
         for rows in part {
             choices.add_rows(&rows?, &parts, &mut counts, &mut kept)?;
         }

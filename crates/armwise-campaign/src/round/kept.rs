@@ -7,18 +7,25 @@ use crate::{Error, Memory, table::Rows};
 /// Rows are looked through only when there are this many.
 const MANY: usize = 1 << 16;
 /// More values than this are not kept: where so much may be chosen, memory costs more than another pass.
-const MOST: usize = 1 << 26;
+pub(super) const MOST: usize = 1 << 23;
 
 /// Rows that may still be chosen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct KeptRows {
     rows: Vec<Rows>,
     held: usize,
+    /// How many values may be kept.
+    most: usize,
     /// There were too many, so none are here.
     given_up: bool,
 }
 
 impl KeptRows {
+    /// No rows yet, and never more than so many values.
+    pub(super) fn new(most: usize) -> Self {
+        Self { rows: Vec::new(), held: 0, most, given_up: false }
+    }
+
     /// Adds those rows of a batch that were given to a choice; `column` is the customers'.
     pub(super) fn add(
         &mut self,
@@ -34,23 +41,13 @@ impl KeptRows {
         given.iter().for_each(|&row| wanted[row] = true);
         self.rows.push(if given.len() == rows.len() { rows.clone() } else { rows.filtered(&wanted)? });
         self.held += given.len();
-        if self.held > MANY.max(4 * choices.kept()) {
+        let values = |held: usize| held.saturating_mul(rows.batch().num_columns());
+        if self.held > MANY.max(4 * choices.kept()) || values(self.held) > self.most {
             self.thin(column, choices)?;
-        }
-        Ok(())
-    }
-
-    /// As [`add`](Self::add), unless there would be too many.
-    pub(super) fn add_some(
-        &mut self,
-        rows: &Rows,
-        given: &[usize],
-        column: &str,
-        choices: &Choices<'_>,
-    ) -> Result<(), Error> {
-        self.add(rows, given, column, choices)?;
-        if self.held.saturating_mul(rows.batch().num_columns()) > MOST {
-            *self = Self { given_up: true, ..Self::default() };
+            // Not even half is free: it would be full again soon.
+            if values(2 * self.held) > self.most {
+                *self = Self { given_up: true, ..Self::new(self.most) };
+            }
         }
         Ok(())
     }

@@ -23,7 +23,7 @@ pub use warning::Warning;
 
 use crate::{
     Campaign, Error,
-    config::{Config, Keep, Promotion},
+    config::{Config, Keep},
     core::{
         ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
         Original, Originals, Refusal, Sent, Sha, collect, failpoint,
@@ -32,7 +32,7 @@ use crate::{
     recipe::Recipe,
     table::ColumnType,
 };
-use armwise::{Choosing, ChosenArm, Greedy, Policy, Quota, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use customers::Customers;
 use kept::KeptRows;
@@ -117,9 +117,6 @@ pub fn choose(
     };
     let resting = resting(campaign, config, round.t, true)?;
     let kept = kept_columns(config, campaign.recipe(), table)?;
-    let few = |sends: usize, columns: usize| config.keep == Keep::All || sends.saturating_mul(columns) <= MOST_VALUES;
-    let may_keep = kept.is_some();
-    let kept = kept.filter(|columns| most_sends(config).is_none_or(|sends| few(sends, columns.len())));
     let far = match table.elsewhere() {
         None => None,
         Some(far) => {
@@ -131,7 +128,7 @@ pub fn choose(
     let parts = Parts::new(campaign.setup(), resting);
     choices.guess(table, &parts)?;
     // Rows whose columns are kept if they are chosen; of rows on other machines, those that came as candidates.
-    let (mut rows, mut candidates) = (KeptRows::default(), Vec::new());
+    let (mut rows, mut candidates) = (KeptRows::new(kept::MOST), Vec::new());
     let mut read = |choices: &mut Choices<'_>| match &far {
         None => {
             let keep = (kept.is_some().then_some(&mut rows), kept.as_deref().unwrap_or_default());
@@ -177,10 +174,11 @@ pub fn choose(
     if sources.is_empty() {
         sources.push(table); // there were too many to be kept
     }
-    let kept = kept.filter(|columns| few(sent.len(), columns.len()));
-    if may_keep && kept.is_none() {
+    let is_few = |columns: &Vec<String>| config.keep == Keep::All || sent.len() * columns.len() <= MOST_VALUES;
+    if kept.as_ref().is_some_and(|columns| !is_few(columns)) {
         summary.warnings.push(Warning::ColumnsNotKept { sends: sent.len() as u64 });
     }
+    let kept = kept.filter(is_few);
     let originals = match &kept {
         Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
         None => Vec::new(),
@@ -191,15 +189,6 @@ pub fn choose(
 /// Of a round with more values than this, the columns that are features are not kept, since writing them down would take
 /// longer than choosing.
 const MOST_VALUES: usize = 1 << 20;
-
-/// How many sends the quotas allow; none if one of them has no end.
-fn most_sends(config: &Config) -> Option<usize> {
-    let most = |promotion: &Promotion| match promotion.quota? {
-        Quota::Exactly(count) => Some(count),
-        Quota::Between(range) => range.max,
-    };
-    config.promotion.iter().map(most).sum()
-}
 
 /// The columns of a table that are kept of every decision, by the rules; none if nothing is.
 pub(crate) fn kept_columns(config: &Config, recipe: &Recipe, table: &dyn Source) -> Result<Option<Vec<String>>, Error> {
