@@ -51,11 +51,6 @@ impl Frozen {
         self.inner.dim()
     }
 
-    #[getter]
-    fn blocks(&self) -> usize {
-        self.inner.blocks()
-    }
-
     /// Floors guessed from a sample that is this share of all rows.
     fn guess<'py>(
         &self,

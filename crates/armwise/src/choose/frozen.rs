@@ -77,18 +77,6 @@ impl<P: Policy> Frozen<P> {
         self.posteriors[0].dim()
     }
 
-    /// How many blocks there are.
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.posteriors.len()
-    }
-
-    /// The round.
-    #[must_use]
-    pub fn round(&self) -> Round {
-        self.round
-    }
-
     /// As [`Learner::choosing`].
     ///
     /// # Errors
