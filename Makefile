@@ -83,7 +83,7 @@ python: python/requirements-test.txt build
 	$(WHEEL)/clean/bin/python $(PIP) install .
 	cd $(WHEEL)/empty && ../clean/bin/python $(CURDIR)/docs/tools/pages.py $(CURDIR)/README.md
 	cd $(WHEEL)/empty && ../clean/bin/python $(CURDIR)/examples/quickstart.py
-	$(WHEEL)/clean/bin/python $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+	$(WHEEL)/clean/bin/python $(PIP) wheel --no-deps --wheel-dir $(WHEEL) . && touch $(WHEEL)/wheel
 	python3 -m venv $(WHEEL)/venv
 	$(WHEEL)/venv/bin/python $(PIP) install -r python/requirements-test.txt $(WHEEL)/*.whl
 	$(WHEEL)/venv/bin/ruff check python examples docs/tools
@@ -109,17 +109,20 @@ $(SITE)/ready: docs/requirements.txt
 
 # The wheel on a real Spark: a standalone master and two workers on this machine, and Spark Connect. Spark needs Java.
 SPARK = target/spark
-spark: $(SPARK)/ready
-	ls $(WHEEL)/*.whl >/dev/null 2>&1 || python3 $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+spark: $(SPARK)/ready $(WHEEL)/wheel
 	$(SPARK)/venv/bin/python $(PIP) install --force-reinstall --no-deps $(WHEEL)/*.whl
 	cd $(SPARK) && venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/spark_tests
 	cd $(SPARK) && venv/bin/python $(CURDIR)/examples/parts_on_dask.py
 
 # 20 million customers on two workers of one core each, beside one process of two threads and beside a bare read.
-spark-scale: $(SPARK)/ready
-	ls $(WHEEL)/*.whl >/dev/null 2>&1 || python3 $(PIP) wheel --no-deps --wheel-dir $(WHEEL) .
+spark-scale: $(SPARK)/ready $(WHEEL)/wheel
 	$(SPARK)/venv/bin/python $(PIP) install --force-reinstall --no-deps $(WHEEL)/*.whl
 	cd $(SPARK) && venv/bin/python $(CURDIR)/bench/spark_scale.py
+
+# The wheel that `make python` has made, or a new one if the sources are newer.
+$(WHEEL)/wheel: $(shell git ls-files crates python/armwise Cargo.lock pyproject.toml)
+	rm -f $(WHEEL)/*.whl && mkdir -p $(WHEEL)
+	python3 $(PIP) wheel --no-deps --wheel-dir $(WHEEL) . && touch $@
 
 $(SPARK)/ready: python/requirements-spark.txt
 	java -version 2>/dev/null || (apt-get update && apt-get install -y openjdk-17-jre-headless)
