@@ -24,8 +24,10 @@ pub(crate) enum Parsed {
 pub(crate) fn parse(text: &str, decimal: Option<Decimal>) -> Parsed {
     let text = text.trim();
     match decimal {
-        Some(Decimal::Point) if text.contains(',') => other_mark(text),
-        Some(Decimal::Point) => with_point(text),
+        Some(Decimal::Point) => match with_point(text) {
+            Parsed::Not if text.contains(',') => other_mark(text),
+            parsed => parsed,
+        },
         Some(Decimal::Comma) if text.contains('.') => {
             if with_point(text) == Parsed::Not {
                 Parsed::Not

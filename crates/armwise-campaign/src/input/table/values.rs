@@ -251,9 +251,13 @@ impl Rows {
     }
 
     pub(super) fn parse(&self, row: usize, column: &str, text: &str) -> Result<f64, Error> {
+        let parsed = self.parsed(text);
+        // Before anything is made for a message, since there are millions of cells.
+        if let Parsed::Number(number) = parsed {
+            return Ok(number);
+        }
         let shown = short(text);
-        let problem = match self.parsed(text) {
-            Parsed::Number(number) => return Ok(number),
+        let problem = match parsed {
             Parsed::NotFinite => {
                 format!("{shown:?} is not a finite number; leave the field empty where one is missing")
             }
@@ -268,7 +272,7 @@ impl Rows {
                 "{shown:?} may have a decimal mark or one between thousands, and no number before it tells; give \
                  decimal = \".\" or \",\""
             ),
-            Parsed::Not => format!("{shown:?} is not a number"),
+            Parsed::Not | Parsed::Number(_) => format!("{shown:?} is not a number"),
         };
         Err(self.bad(row, column, problem))
     }
