@@ -26,7 +26,7 @@ fn learner(x: &[f64], d: usize) -> Learner {
     for x in x.chunks(d).take(500) {
         model.observe(&Observation { t: 1, block: 0, x, reward: x[0] }).expect("finite");
     }
-    Learner::with_model(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() }), model).expect("parameters")
+    Learner::with_model(Algorithm::C2ucb(C2ucb::new(1.0, 0.5)), model).expect("parameters")
 }
 
 /// All scores in f64.

@@ -37,7 +37,8 @@ fn algorithms() -> Result<Vec<Algorithm>, armwise::Error> {
             description.parameters.iter().filter_map(|parameter| Some((parameter.name, value(parameter.name)?)));
         Algorithm::new(description.name, &given.collect::<Vec<_>>())
     };
-    Algorithm::ALL.iter().map(of).collect()
+    // Those that take one arm after another cannot play quotas of promotions.
+    Algorithm::ALL.iter().filter(|description| !description.in_turn).map(of).collect()
 }
 
 fn constraint(blocks: usize) -> Constraint {

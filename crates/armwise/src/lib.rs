@@ -87,7 +87,7 @@
 //! learned once; a second one for the same arm of the same round is an error.
 //! ```
 //! use armwise::{Algorithm, ArmWiseTs, Arms, Constraint, Learner, Round};
-//! let mut learner = Learner::new(Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() }), 2, 1)?;
+//! let mut learner = Learner::new(Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1)), 2, 1)?;
 //! let arms = Arms::new(&[1.0, 0.0, 0.6, 0.8, 0.0, 1.0][..], 2)?;
 //! let decision = learner.choose(Round::new(7, 1), &arms, &Constraint::top_k(2))?;
 //! let rewards = decision.rewards(|arm| arm.features[0]); // what the world pays
@@ -107,6 +107,7 @@ struct Readme;
 
 mod choose;
 mod error;
+pub mod evaluate;
 mod input;
 mod kernel;
 mod model;
@@ -118,17 +119,19 @@ mod score;
 pub mod tasks;
 pub mod theory;
 
-pub use choose::{Choosing, ChosenArm, Decision, Frozen, Learner, Proof, Reward};
+pub use choose::{Choosing, ChosenArm, Decision, Frozen, Learner, Method, Proof, Reward};
 pub use error::{Error, Infeasible, Limit};
-pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of};
-pub use model::{Block, Model, Observation, Posterior};
+pub use evaluate::{Including, Inclusion, ThresholdLaw};
+pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of, number_of};
+pub use model::{Block, Drift, Estimate, Evidence, Model, Observation, Posterior};
 pub use oracle::{
     Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Price, Quality, Quota,
     Quotas, Scores, Selection, Ties, TopK,
 };
 pub use policy::library::*;
 pub use policy::{
-    Algorithm, Bonus, Context, Description, Draw, Kind, Parameter, Policy, Randomness, Range, Schedule, Theory,
+    Algorithm, Auto, BestOf, Bonus, ColumnName, Context, Description, Draw, InTurn, Kind, Lambda, Law, Noise,
+    Parameter, Policy, Randomness, Range, Schedule, Scope, Switch, Theory,
 };
 pub use prune::{Catalogue, Panels, Screen};
 pub use random::{Draws, Round, Stream};

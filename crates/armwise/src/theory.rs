@@ -3,6 +3,9 @@
 //! The theorems state orders; the constants here are those of the appendix's proofs. Where
 //! the proof of Theorem 1 writes beta_t(delta/(4T)) but the theorem sets v_t = beta_t(delta/(4NT)), the larger v_t
 //! is taken, which both cover. For 1 <= lambda <= k the proofs' V-bar and Lemma 5 are used, for lambda >= k Lemma 6.
+//!
+//! Theorem 1 does not hold for every S_t ([`Problem::arm_wise_ts_bound`] says which step of its proof fails, and where the
+//! bound is still a fair guide); Theorems 2 to 4 do.
 
 use crate::error::{Error, check, non_negative};
 use std::f64::consts::{E, PI};
@@ -23,7 +26,7 @@ pub struct Problem {
 }
 
 /// p = 1 / (4 sqrt(e pi)): the probability of an optimistic draw in Lemma 8 is at least p / 2.
-fn p() -> f64 {
+pub(crate) fn optimistic() -> f64 {
     1.0 / (4.0 * (E * PI).sqrt())
 }
 
@@ -59,11 +62,25 @@ impl Problem {
     /// (4 gamma / p) (W + A) + gamma W + beta_T(delta/(4T)) W,   gamma = sqrt(2 d log(2 d N 4T / delta)) v_T
     /// W: widths_bound,   A = sqrt(8 k T log(4/delta) max(1, k/lambda)),   p = 1 / (4 sqrt(e pi))
     /// ```
+    /// # Where it fails
+    /// The proof needs that the draws are optimistic with a probability of at least p / 2 in every round, and takes this from
+    /// Lemma 8, which is about one draw of a vector whose mean is off by at most beta in the norm of V. For N draws together the
+    /// vector has dN coordinates, and its mean is off by beta in each of the N blocks at once, in the same direction:
+    /// ```text
+    /// how far I* may be underrated:   beta |sum of x(i), i in I*|   in the norm of V^-1, up to k beta width
+    /// spread of its N draws:          beta sqrt(sum of |x(i)|^2),   only sqrt(k) beta width
+    /// ```
+    /// So the bound of Lemma 8 is lost by a factor of sqrt(k) within the exponent. On two sets of k look-alikes of which one must
+    /// be taken whole, lambda = k, the better one is missed for exp(k) rounds: with k = 1000, T = 1e10, delta = 0.1 the regret
+    /// exceeds this bound with probability 0.99. Where arms have substitutes (the k best of many alike), the maximum over
+    /// them supplies the optimism. Round-wise draws, scopes in which arms share a draw, and PC2UCB are not
+    /// concerned.
+    ///
     /// # Errors
     /// [`Error::Parameter`] outside the theorem's assumptions (lambda >= 1, 0 < delta < 1).
     ///
     /// # Reference
-    /// Theorem 1 and its proof.
+    /// Theorem 1 and its proof; docs/paper-map.md.
     pub fn arm_wise_ts_bound(&self, rounds: u64, n: usize, delta: f64) -> Result<f64, Error> {
         check("n", n as f64, n > 0, "at least 1")?;
         let v = self.beta(rounds, delta / (4.0 * n as f64 * rounds as f64));
@@ -89,7 +106,7 @@ impl Problem {
         let delta_prime = delta / (4.0 * rounds as f64);
         let gamma = (2.0 * d * libm::log(2.0 * d * n / delta_prime)).sqrt() * v;
         let w = self.widths_bound(rounds);
-        let opt = 4.0 * gamma / p() * (w + self.azuma(rounds, delta));
+        let opt = 4.0 * gamma / optimistic() * (w + self.azuma(rounds, delta));
         let alg = gamma * w;
         let est = self.beta(rounds, delta_prime) * w;
         Ok(opt + alg + est)

@@ -8,13 +8,13 @@ use armwise::{
     Learner, Model, Names, Observation, Oracle, Pc2ucb, Pick, Policy, Range, Reward, Round, RoundWiseTs, Schedule,
     Scores, Selection, Theory, Ties, TopK,
 };
-use common::{every_algorithm, pay, rows};
+use common::{every_algorithm, every_variant, pay, rows};
 
 const D: usize = 3;
 const ROUND: Round = Round::new(1, 1);
 
 fn choose(x: &[f64], k: usize) -> Error {
-    let mut errors = every_algorithm().into_iter().map(|algorithm| {
+    let mut errors = every_variant().into_iter().map(|algorithm| {
         let learner = Learner::new(algorithm, D, 2).expect("parameters");
         let arms = Arms::new(x, D).expect("rows");
         learner.choose(ROUND, &arms, &Constraint::top_k(k)).expect_err("bad input")
@@ -44,7 +44,7 @@ fn bad_features_are_named_by_row_and_column() {
 fn absurdly_large_features_are_refused_before_anything_is_sent() {
     for value in [1e150, 1e300] {
         let x = vec![value; 4 * D];
-        for algorithm in every_algorithm() {
+        for algorithm in every_variant() {
             let learner = Learner::new(algorithm, D, 2).expect("parameters");
             let arms = Arms::new(&x, D).expect("rows");
             let error = learner.choose(ROUND, &arms, &Constraint::top_k(2)).expect_err("absurd");
@@ -125,7 +125,7 @@ fn bad_scores_are_refused() {
 
 #[test]
 fn bad_rewards_are_refused_and_nothing_is_learned() {
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let mut learner = Learner::new(algorithm, D, 2).expect("parameters");
         let x = rows(1, 1, 10, D);
         let arms = Arms::new(&x, D).expect("rows");
@@ -185,19 +185,16 @@ fn bad_parameters_are_named() {
     let theory = Theory { r: 1.0, s: 1.0, delta: 0.1, k: 5, n: Some(10), rounds: Some(10) };
     let one = Schedule::Constant(1.0);
     let bad = [
-        ("lambda", Algorithm::Greedy(Greedy { lambda: -1.0 })),
-        ("lambda", Algorithm::C2ucb(C2ucb { lambda: f64::NAN, alpha: one })),
-        ("alpha", Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: (-0.1).into() })),
-        ("c", Algorithm::Pc2ucb(Pc2ucb { lambda: 1.0, alpha: one, c: -1.0 })),
-        ("v", Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: f64::INFINITY.into() })),
+        ("lambda", Algorithm::Greedy(Greedy::new(-1.0))),
+        ("lambda", Algorithm::C2ucb(C2ucb::new(f64::NAN, one))),
+        ("alpha", Algorithm::C2ucb(C2ucb::new(1.0, -0.1))),
+        ("c", Algorithm::Pc2ucb(Pc2ucb::new(1.0, one, -1.0))),
+        ("v", Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, f64::INFINITY))),
         ("lambda2", Algorithm::CombLinTs(CombLinTs { lambda2: 0.0, sigma2: 1.0 })),
         ("sigma2", Algorithm::CombLinUcb(CombLinUcb { lambda2: 1.0, sigma2: 0.0, c: 1.0 })),
-        ("delta", Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: Schedule::Theory(Theory { delta: 1.0, ..theory }) })),
-        ("n", Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: Schedule::Theory(Theory { n: None, ..theory }) })),
-        (
-            "rounds",
-            Algorithm::RoundWiseTs(RoundWiseTs { lambda: 1.0, v: Schedule::Theory(Theory { rounds: None, ..theory }) }),
-        ),
+        ("delta", Algorithm::C2ucb(C2ucb::new(1.0, Schedule::Theory(Theory { delta: 1.0, ..theory })))),
+        ("n", Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, Schedule::Theory(Theory { n: None, ..theory })))),
+        ("rounds", Algorithm::RoundWiseTs(RoundWiseTs::new(1.0, Schedule::Theory(Theory { rounds: None, ..theory })))),
     ];
     for (parameter, algorithm) in bad {
         let error = Learner::new(algorithm, D, 1).map(|_| ()).expect_err("bad parameter");
@@ -260,16 +257,13 @@ fn misspelt_names_are_refused() {
     let parse = |text: &str| toml::from_str::<Algorithm>(text);
     let good = parse("name = \"pc2ucb\"\nlambda = 2\nalpha = { r = 1.0, s = 1.0, delta = 0.1, k = 5 }").expect("good");
     assert_eq!(good.name(), "pc2ucb");
-    assert_eq!(
-        parse("name = \"arm-wise-ts\"").expect("defaults"),
-        Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() })
-    );
+    assert_eq!(parse("name = \"arm-wise-ts\"").expect("defaults"), Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1)));
     for bad in ["name = \"c3ucb\"", "lambda = 1.0", "name = \"c2ucb\"\nv = 1.0", "name = \"c2ucb\"\nlambda = \"x\""] {
         parse(bad).expect_err(bad);
     }
     assert!(serde_json::from_str::<Constraint>(r#"{"kind": "top-k", "k": 3, "atmost": true}"#).is_err());
     assert!(serde_json::from_str::<Constraint>(r#"{"kind": "top-q", "k": 3}"#).is_err());
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let text = serde_json::to_string(&algorithm).expect("json");
         assert_eq!(serde_json::from_str::<Algorithm>(&text).expect("just written"), algorithm);
     }

@@ -56,10 +56,10 @@ fn arms_are_chosen_by_what_they_bring_beyond_doing_nothing() {
     let (model, x, round) = (model(), rows(3000), Round::new(5, 2));
     let arms = Arms::new(&x[..], DIM).unwrap();
     let algorithms = [
-        Algorithm::Greedy(Greedy { lambda: 1.0 }),
-        Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() }),
-        Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.3.into() }),
-        Algorithm::RoundWiseTs(RoundWiseTs { lambda: 1.0, v: 0.3.into() }),
+        Algorithm::Greedy(Greedy::new(1.0)),
+        Algorithm::C2ucb(C2ucb::new(1.0, 0.5)),
+        Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.3)),
+        Algorithm::RoundWiseTs(RoundWiseTs::new(1.0, 0.3)),
     ];
     for algorithm in algorithms {
         let learner = Learner::with_model(algorithm, model.clone()).unwrap().with_baseline().unwrap();
@@ -111,9 +111,9 @@ fn arms_are_chosen_by_what_they_bring_beyond_doing_nothing() {
 
 #[test]
 fn a_baseline_needs_another_block_and_a_value_for_each() {
-    let one = Learner::new(Greedy { lambda: 1.0 }, 2, 1).unwrap();
+    let one = Learner::new(Greedy::new(1.0), 2, 1).unwrap();
     assert!(one.with_baseline().is_err());
-    let two = Learner::new(Greedy { lambda: 1.0 }, 2, 2).unwrap().with_baseline().unwrap();
+    let two = Learner::new(Greedy::new(1.0), 2, 2).unwrap().with_baseline().unwrap();
     assert!(two.clone().with_values(vec![1.0, 1.0]).is_err() && two.clone().with_values(vec![-1.0]).is_err());
     assert!(two.clone().with_values(vec![2.0]).is_ok());
     assert!(two.clone().with_shifts(vec![vec![1.0]]).is_err() && two.clone().with_shifts(Vec::new()).is_err());

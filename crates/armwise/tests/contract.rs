@@ -7,7 +7,7 @@ use armwise::{
     Algorithm, Arms, Column, Constraint, Error, Infeasible, Learner, Limit, Names, Oracle, Randomness, Reward, Round,
     Scores, Selection, Ties, TopK,
 };
-use common::{bits, chosen, every_algorithm, pay, rows, trained};
+use common::{bits, chosen, every_algorithm, every_variant, pay, rows, trained};
 
 const D: usize = 7;
 const N: usize = 3_000;
@@ -27,7 +27,7 @@ fn in_pool<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
 #[test]
 fn one_thread_and_two_give_the_same_bits() {
     let (_, x) = single(1);
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let run = || {
             let learner = trained(algorithm, D, BLOCKS, 4);
             let arms = Arms::new(&x, D).expect("rows");
@@ -41,7 +41,7 @@ fn one_thread_and_two_give_the_same_bits() {
 #[test]
 fn chunks_give_the_same_bits() {
     let (_, x) = single(2);
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let learner = trained(algorithm, D, BLOCKS, 4);
         let (round, constraint) = (Round::new(2, 9), Constraint::top_k(50));
         let arms = Arms::new(&x, D).expect("rows");
@@ -76,7 +76,7 @@ fn parts_are_the_whole_in_every_respect() {
         Arms::new(&x, D).expect("rows").with_names(&names).expect("names").with_columns(&columns).expect("columns");
     let closed = all.with_eligible(&nobody).expect("mask");
     // Nothing has been learned and alpha is 0, so no score is positive.
-    let algorithm = armwise::Algorithm::C2ucb(armwise::C2ucb { lambda: 1.0, alpha: 0.0.into() });
+    let algorithm = armwise::Algorithm::C2ucb(armwise::C2ucb::new(1.0, 0.0));
     let learner = Learner::new(algorithm, D, BLOCKS).expect("parameters");
     let trained = trained(every_algorithm()[6], D, BLOCKS, 3);
     for learner in [&learner, &trained] {
@@ -167,7 +167,7 @@ fn row_order_does_not_matter_when_rows_have_ids() {
     let ids: Vec<u64> = (0..N as u64).map(|i| i * 31 + 7).collect();
     let permuted_ids: Vec<u64> = permuted.iter().map(|&row| ids[row]).collect();
     for ties in [Ties::ById, Ties::Random] {
-        for algorithm in every_algorithm() {
+        for algorithm in every_variant() {
             let learner = trained(algorithm, D, BLOCKS, 4).with_ties(ties);
             let choose = |x: &Vec<f64>, ids: &[u64]| {
                 let arms = Arms::new(x, D).expect("rows").with_ids(ids).expect("unique");
@@ -181,7 +181,7 @@ fn row_order_does_not_matter_when_rows_have_ids() {
 #[test]
 fn f32_and_f64_storage_give_the_same_bits() {
     let (narrow, wide) = single(4);
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let learner = trained(algorithm, D, BLOCKS, 4);
         let (round, constraint) = (Round::new(2, 9), Constraint::top_k(50));
         let a = learner.choose(round, &Arms::new(&narrow, D).expect("rows"), &constraint).expect("arms");
@@ -194,7 +194,7 @@ fn f32_and_f64_storage_give_the_same_bits() {
 fn the_explanation_of_a_chosen_arm_is_the_score_that_chose_it() {
     let (_, x) = single(5);
     let arms = Arms::new(&x, D).expect("rows");
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let learner = trained(algorithm, D, BLOCKS, 4);
         let scores = learner.scores(Round::new(2, 9), &arms).expect("scores");
         let decision = learner.choose(Round::new(2, 9), &arms, &Constraint::top_k(50)).expect("arms");
@@ -210,7 +210,7 @@ fn the_explanation_of_a_chosen_arm_is_the_score_that_chose_it() {
 fn different_seeds_differ_and_the_same_seed_does_not() {
     let (_, x) = single(6);
     let arms = Arms::new(&x, D).expect("rows");
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let learner = trained(algorithm, D, BLOCKS, 4);
         let choose = |seed| chosen(&learner.choose(Round::new(seed, 9), &arms, &Constraint::top_k(50)).expect("arms"));
         assert_eq!(choose(1), choose(1));
@@ -228,7 +228,7 @@ fn different_seeds_differ_and_the_same_seed_does_not() {
 
 #[test]
 fn two_halves_merged_are_the_whole() {
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let mut whole = Learner::new(algorithm, D, BLOCKS).expect("parameters");
         let mut halves = [whole.clone(), whole.clone()];
         for t in 1..=6 {
@@ -255,7 +255,7 @@ fn two_halves_merged_are_the_whole() {
 fn saved_and_loaded_learners_choose_the_same_bits() {
     let (_, x) = single(7);
     let arms = Arms::new(&x, D).expect("rows");
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let learner = trained(algorithm, D, BLOCKS, 5).with_ties(Ties::Random);
         let loaded: Learner = Learner::from_json(&learner.to_json().expect("json")).expect("just written");
         assert_eq!(loaded.model(), learner.model());
@@ -272,7 +272,7 @@ fn ties_are_broken_by_rule() {
     let x = vec![0.5; 1_000];
     let ids: Vec<u64> = (0..1_000).map(|row| (row * 617 + 3) % 1_000).collect();
     let arms = Arms::new(&x, 1).expect("rows").with_ids(&ids).expect("unique");
-    let algorithm = armwise::Algorithm::C2ucb(armwise::C2ucb { lambda: 1.0, alpha: 1.0.into() });
+    let algorithm = armwise::Algorithm::C2ucb(armwise::C2ucb::new(1.0, 1.0));
     let learner = |ties| Learner::new(algorithm, 1, 1).expect("parameters").with_ties(ties);
     let constraint = Constraint::top_k(100);
     let choose = |ties, seed, t| -> Vec<u64> {
@@ -302,7 +302,7 @@ fn eligible_masks_are_kept() {
     let (_, x) = single(8);
     let by_row: Vec<bool> = (0..N).map(|row| row % 3 == 0).collect();
     let by_pair: Vec<bool> = (0..N * BLOCKS).map(|place| (place / BLOCKS + place % BLOCKS).is_multiple_of(4)).collect();
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let learner = trained(algorithm, D, BLOCKS, 3);
         let choose = |mask: &[bool], first: usize| {
             let arms = Arms::new(&x, D).expect("rows").with_eligible(mask).expect("mask").slice(first..N);
@@ -320,7 +320,7 @@ fn eligible_masks_are_kept() {
 fn names_go_all_the_way_round() {
     let names = Names::new((0..N).map(|row| format!("customer-{row}"))).expect("unique");
     let (_, x) = single(9);
-    for algorithm in every_algorithm() {
+    for algorithm in every_variant() {
         let mut learner = Learner::new(algorithm, D, 1).expect("parameters");
         let arms = Arms::new(&x, D).expect("rows").with_names(&names).expect("as many");
         let decision = learner.choose(Round::new(1, 1), &arms, &Constraint::top_k(5));

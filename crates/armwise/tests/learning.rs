@@ -11,7 +11,7 @@ use common::{bits, pay, rows, trained};
 const D: usize = 6;
 
 fn learner() -> Learner {
-    Learner::new(Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.5.into() }), D, 2).expect("parameters")
+    Learner::new(Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.5)), D, 2).expect("parameters")
 }
 
 fn choose(learner: &Learner, t: u64) -> Decision {
@@ -62,7 +62,7 @@ fn late_rewards_give_the_model_of_immediate_ones() {
 
 #[test]
 fn a_decision_survives_json_to_the_bit() {
-    let decision = choose(&trained(Algorithm::C2ucb(C2ucb { lambda: 0.1, alpha: 0.3.into() }), D, 2, 3), 9);
+    let decision = choose(&trained(Algorithm::C2ucb(C2ucb::new(0.1, 0.3)), D, 2, 3), 9);
     let back: Decision = serde_json::from_str(&serde_json::to_string(&decision).expect("json")).expect("just written");
     assert_eq!(decision, back);
     assert_eq!(bits(&decision), bits(&back));
@@ -144,7 +144,7 @@ fn corrected_and_retracted_rewards_leave_no_trace() {
 fn forgetting_discounts_by_age_and_never_the_prior() {
     let gamma: f64 = 0.8;
     let model = Model::new(D, 1).expect("shape").with_gamma(gamma).expect("gamma");
-    let algorithm = Algorithm::C2ucb(C2ucb { lambda: 2.0, alpha: 0.5.into() });
+    let algorithm = Algorithm::C2ucb(C2ucb::new(2.0, 0.5));
     let mut learner = Learner::with_model(algorithm, model).expect("parameters");
     let decisions: Vec<Decision> = [1, 2, 4, 7].map(|t| choose(&learner, t)).to_vec();
     // The reward of round 2 comes last, after round 7.
@@ -247,7 +247,7 @@ fn an_altered_decision_is_refused() {
 fn many_tasks_can_choose_at_once() {
     use rayon::prelude::*;
     let model = Model::new(24, 16).expect("shape").with_gamma(0.9).expect("gamma");
-    let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() });
+    let algorithm = Algorithm::C2ucb(C2ucb::new(1.0, 1.0));
     let learner = Learner::with_model(algorithm, model).expect("parameters");
     let x = rows(74, 1, 40, 24);
     let choose = |t: u64| {
@@ -287,7 +287,7 @@ fn what_was_rewarded_is_remembered_across_a_save() {
 
 #[test]
 fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
-    let text = trained(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() }), D, 2, 3).to_json().expect("json");
+    let text = trained(Algorithm::C2ucb(C2ucb::new(1.0, 1.0)), D, 2, 3).to_json().expect("json");
     let load = |text: &str| Learner::<Algorithm>::from_json(text).map(|_| ()).expect_err("bad file");
     assert_eq!(load(&text.replace("\"version\":3", "\"version\":5")), Error::NewerFormat { found: 5, supported: 4 });
     assert!(matches!(load(&text[..text.len() / 2]), Error::BadFormat(_)));
@@ -320,7 +320,7 @@ fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
 #[test]
 fn large_dimensions_and_many_blocks_work() {
     for (d, blocks) in [(1_024, 2), (64, 100)] {
-        let algorithm = Algorithm::C2ucb(C2ucb { lambda: 3.0, alpha: 1.0.into() });
+        let algorithm = Algorithm::C2ucb(C2ucb::new(3.0, 1.0));
         let mut learner = Learner::new(algorithm, d, blocks).expect("parameters");
         let mut x = vec![0.0; 4 * d];
         (0..4).for_each(|row| x[row * d + row] = 1.0);
@@ -377,7 +377,7 @@ fn another_policy_goes_on_with_what_was_learned() {
     let mut first = learner();
     let decision = choose(&first, 1);
     first.learn(&decision, &decision.rewards(|arm| arm.features[0])).expect("good");
-    let greedy = first.clone().with_policy(Algorithm::Greedy(Greedy { lambda: 2.0 })).expect("good");
+    let greedy = first.clone().with_policy(Algorithm::Greedy(Greedy::new(2.0))).expect("good");
     assert_eq!(greedy.model(), first.model());
     assert_eq!(greedy.policy().name(), "greedy");
     let mut again = greedy;

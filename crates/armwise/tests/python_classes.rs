@@ -20,6 +20,9 @@ Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .policy import Policy, Theory
 
 __all__ = [
@@ -49,17 +52,21 @@ fn file() -> String {
 }
 
 fn class(text: &mut String, description: &Description) {
-    let Description { name, class, about, formula, parameters, .. } = description;
+    let Description { name, class, about, formula, parameters, switches, .. } = description;
     let about = about[..1].to_uppercase() + &about[1..];
     let ranges: Vec<String> = parameters.iter().map(range).collect();
-    let defaults: Vec<String> =
-        parameters.iter().map(|parameter| format!("{}={:?}, ", python(parameter), parameter.default)).collect();
+    let numbers = parameters.iter().map(|parameter| format!("{}={:?}, ", python(parameter), parameter.default));
+    let words = switches.iter().map(|switch| format!("{}='{}', ", switch.name, switch.default));
+    let defaults: Vec<String> = numbers.chain(words).collect();
     let mut out = |text_of: &str| line(text, text_of);
     out("\n");
     out(&format!("class {class}(Policy):"));
     out(&format!("    \"\"\"{about}.\n"));
     out(&format!("    score(i) = {formula}\n"));
     out(&format!("    Parameters: {}.\n", ranges.join(", ")));
+    for switch in *switches {
+        out(&format!("    {}: {}.\n", switch.name, switch.about));
+    }
     out("    >>> import armwise as aw");
     out(&format!("    >>> policy = aw.{class}()"));
     out("    >>> policy");
@@ -67,17 +74,31 @@ fn class(text: &mut String, description: &Description) {
     out("    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))");
     out("    1");
     out("    \"\"\"\n");
-    out(&format!("    name = \"{name}\"\n"));
+    out(&format!("    name = \"{name}\""));
+    if !switches.is_empty() {
+        let names: Vec<String> = switches.iter().map(|switch| format!("\"{}\"", switch.name)).collect();
+        let comma = if names.len() == 1 { "," } else { "" };
+        out(&format!("    _switches = ({}{comma})", names.join(", ")));
+    }
+    out("");
     out("    def __init__(");
     out("        self,");
     for parameter in *parameters {
-        let kind = if parameter.kind == Kind::Number { "float" } else { "float | Theory" };
+        let kind = match parameter.kind {
+            Kind::Number => "float",
+            Kind::Lambda => "float | str",
+            Kind::Schedule { .. } => "float | str | Theory",
+        };
         out(&format!("        {}: {kind} = {:?},", python(parameter), parameter.default));
     }
-    out("        *,\n        blocks: int = 1,\n        seed: int | None = 0,\n        ties: str = \"by-id\",");
+    out("        *,");
+    for switch in *switches {
+        out(&format!("        {}: str | Mapping[str, Any] = \"{}\",", switch.name, switch.default));
+    }
+    out("        blocks: int = 1,\n        seed: int | None = 0,\n        ties: str = \"by-id\",");
     out("        gamma: float = 1.0,\n    ) -> None:");
-    for parameter in *parameters {
-        out(&format!("        self.{0} = {0}", python(parameter)));
+    for parameter in parameters.iter().map(python).chain(switches.iter().map(|switch| switch.name)) {
+        out(&format!("        self.{parameter} = {parameter}"));
     }
     out("        self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma");
     out("        self._check()");
@@ -88,8 +109,12 @@ fn range(parameter: &Parameter) -> String {
         Range::Positive => "above 0",
         Range::NonNegative => "at least 0",
     };
-    let theory = if parameter.kind == Kind::Number { "" } else { " or a Theory" };
-    format!("{} {range}{theory}", python(parameter))
+    let other = match parameter.kind {
+        Kind::Number => "",
+        Kind::Lambda => " or \"auto\"",
+        Kind::Schedule { .. } => " or \"auto\" or a Theory",
+    };
+    format!("{} {range}{other}", python(parameter))
 }
 
 fn line(text: &mut String, line: &str) {

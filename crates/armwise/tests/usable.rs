@@ -7,11 +7,11 @@ use armwise::{
     Algorithm, Arms, Block, C2ucb, Constraint, Decision, Error, Learner, Model, Observation, Oracle, Round, Scores,
     Selection,
 };
-use common::{every_algorithm, pay, rows};
+use common::{every_variant, pay, rows};
 use proptest::prelude::*;
 
 fn c2ucb(lambda: f64) -> Algorithm {
-    Algorithm::C2ucb(C2ucb { lambda, alpha: 1.0.into() })
+    Algorithm::C2ucb(C2ucb::new(lambda, 1.0))
 }
 
 /// A saved learner with these numbers, and a checksum that nobody computed.
@@ -210,7 +210,7 @@ proptest! {
 
     #[test]
     fn whatever_is_accepted_can_be_chosen_from(
-        algorithm in prop::sample::select(every_algorithm()),
+        algorithm in prop::sample::select(every_variant()),
         gamma in prop_oneof![Just(1.0), 0.5..1.0_f64],
         steps in prop::collection::vec(step(), 1..12),
     ) {
@@ -271,7 +271,7 @@ fn huge_numbers_do_not_mislead_pruning() {
     let x = rows(23, 1, n, d);
     let arms = Arms::new(&x, d).expect("rows");
     for size in [1e8, 1e20, 1e38, 1e40, 1e100] {
-        for algorithm in every_algorithm() {
+        for algorithm in every_variant() {
             let mut learner = Learner::new(algorithm, d, 1).expect("parameters");
             for t in 1..=3_u64 {
                 let huge: Vec<f64> = rows(24, t, 1, d).into_iter().map(|x| x * size).collect();

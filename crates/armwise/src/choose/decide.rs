@@ -23,6 +23,8 @@ pub(super) fn decide(scorer: &Scorer<'_>, arms: &Arms<'_>, selection: Selection)
         quality: selection.quality,
         prices: selection.prices,
         missing: selection.missing,
+        method: None,
+        auto: scorer.auto,
     })
 }
 
@@ -40,11 +42,11 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
             picked.try_for_each(|(pick, features)| check_features(pick.row, features))?;
         }
         let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
-        let explained = scorer.explain(&rows, &ids, picks);
+        let explained = scorer.explain(arms, &rows, picks);
         let chosen = |((pick, id), (explained, features)): ((&Pick, u64), (Explanation, Row))| {
             let Explanation { mean, width, draw, score } = explained;
             let (block, name) = (pick.block as u32, arms.name(pick.row).map(str::to_owned));
-            ChosenArm { id, name, block, mean, width, draw, score, features }
+            ChosenArm { id, name, block, mean, width, draw, score, probability: None, features }
         };
         let rows = Row::rows(rows, arms.dim());
         Ok(picks.iter().zip(ids).zip(explained.into_iter().zip(rows)).map(chosen).collect())

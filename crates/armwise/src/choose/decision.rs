@@ -4,7 +4,7 @@
 //! another process, from the decision alone.
 
 use crate::oracle::{Missing, Price};
-use crate::{Error, Observation, Quality, Round, Row};
+use crate::{Auto, Error, Observation, Quality, Round, Row};
 use serde::{Deserialize, Serialize};
 
 /// An arm that was chosen, and why.
@@ -27,6 +27,10 @@ pub struct ChosenArm {
     pub draw: Option<f64>,
     /// What the oracle saw.
     pub score: f64,
+    /// How probable it was, before the draws of the round were made, that the arm would be chosen; none where nobody
+    /// asked ([`Learner::add_probabilities`](crate::Learner::add_probabilities)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
     /// x.
     pub features: Row,
 }
@@ -51,6 +55,40 @@ pub struct Decision {
     /// What could not be filled, where the constraint asked for `on_infeasible = "fill"`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,
+    /// What the policy chose by itself, where a parameter is `"auto"` or the noise is estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
+    /// How the probabilities of its arms were found; none where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+}
+
+/// How the probability that an arm is chosen was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// By quadrature over the threshold that an arm's score must pass: exact up to rounding.
+    Exact,
+    /// By the score that the arm needs, averaged over fresh draws of the others: without bias, with a standard error.
+    CriticalValue,
+    /// By counting how often fresh rounds choose the arm: without bias, with a standard error.
+    Counted,
+    /// Nothing is random: chosen for certain or not at all. What was not chosen had no chance, so the log does not say
+    /// what another policy would have earned with it.
+    Degenerate,
+}
+
+impl Method {
+    /// Its name on every surface.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::CriticalValue => "critical-value",
+            Self::Counted => "counted",
+            Self::Degenerate => "degenerate",
+        }
+    }
 }
 
 /// A reward for a chosen arm.

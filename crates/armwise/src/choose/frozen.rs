@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// # Example
 /// ```
 /// use armwise::{Algorithm, Arms, Constraint, Frozen, Greedy, Learner, Round};
-/// let learner = Learner::new(Algorithm::Greedy(Greedy { lambda: 1.0 }), 1, 1)?;
+/// let learner = Learner::new(Algorithm::Greedy(Greedy::new(1.0)), 1, 1)?;
 /// let (round, constraint) = (Round::new(1, 1), Constraint::top_k(2));
 /// let all = Arms::new(&[0.1, 0.2, 0.3, 0.4][..], 1)?;
 /// let sent = serde_json::to_string(&learner.freeze(round)?)?;

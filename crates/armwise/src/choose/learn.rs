@@ -133,7 +133,7 @@ impl<P: Policy> Learner<P> {
     /// # Example
     /// ```
     /// use armwise::{Algorithm, Greedy, Learner, Observation};
-    /// let mut learner = Learner::new(Algorithm::Greedy(Greedy { lambda: 1.0 }), 1, 1)?;
+    /// let mut learner = Learner::new(Algorithm::Greedy(Greedy::new(1.0)), 1, 1)?;
     /// learner.observe(&[Observation { t: 1, block: 0, x: &[1.0], reward: 3.0 }])?;
     /// learner.forget(0.5)?;
     /// let theta_hat = learner.posterior(0)?.theta_hat()[0]; // 0.5 * 3 / (1 + 0.5)

@@ -2,11 +2,15 @@
 
 use super::decide::{ask, chosen_arms, decide};
 use super::ledger::Ledger;
+use super::turns;
 use super::{Choosing, ChosenArm, Decision};
 use crate::error::{check, positive};
 use crate::prune::{self, Pairs};
 use crate::score::Scorer;
-use crate::{Algorithm, Arms, Catalogue, Error, Model, Needs, Oracle, Pick, Policy, Posterior, Round, Scores, Ties};
+use crate::{
+    Algorithm, Arms, Auto, Catalogue, Error, Estimate, Lambda, Law, Model, Needs, Oracle, Pick, Policy, Posterior,
+    Round, Scores, Ties,
+};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A policy with what it has learned.
@@ -15,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 /// use armwise::{Algorithm, ArmWiseTs, Arms, Constraint, Learner, Round};
 ///
-/// let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
+/// let algorithm = Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1));
 /// let mut learner = Learner::new(algorithm, 2, 1)?; // 2 features, 1 block
 /// let x = [1.0, 0.0, 0.8, 0.6, 0.0, 1.0];
 /// for t in 1..=3 {
@@ -77,7 +81,7 @@ impl<P: Policy> Learner<P> {
     ///
     /// // The first arm pays always, the second only if it is chosen.
     /// let x = [1.0, 0.0, 0.0, 1.0];
-    /// let mut learner = Learner::new(Greedy { lambda: 0.1 }, 2, 2)?;
+    /// let mut learner = Learner::new(Greedy::new(0.1), 2, 2)?;
     /// learner.observe(&[
     ///     Observation { t: 1, block: 0, x: &x[..2], reward: 1.0 },
     ///     Observation { t: 1, block: 0, x: &x[2..], reward: 0.9 },
@@ -169,12 +173,14 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// [`Error::UnknownBlock`], [`Error::NotPositiveDefinite`].
     pub fn posterior(&self, block: u32) -> Result<Posterior, Error> {
-        let own = self.model.posterior(block, self.policy.ridge())?;
+        let estimate = self.estimate(0)?;
+        let ridge = estimate.map_or(self.policy.ridge(), |estimate| estimate.lambda);
+        let own = self.model.posterior(block, ridge)?.with_estimate(estimate);
         let last = self.model.blocks().len() as u32 - 1;
         if self.baseline && block == last {
             return Ok(own);
         }
-        let base = if self.baseline { Some(self.model.posterior(last, self.policy.ridge())?) } else { None };
+        let base = if self.baseline { Some(self.model.posterior(last, ridge)?) } else { None };
         self.scored(own, base.as_ref(), block as usize)
     }
 
@@ -231,6 +237,9 @@ impl<P: Policy> Learner<P> {
         oracle: &dyn Oracle,
         best: impl FnOnce(usize) -> Option<Vec<usize>>,
     ) -> Result<Decision, Error> {
+        if let Some(turn) = scorer.in_turn {
+            return turns::choose(scorer, turn, (arms, self.ties), oracle);
+        }
         let ask = |scores: &[f64], arms: &Arms<'_>| {
             ask(oracle, &Scores::new(scores, scorer.blocks.len(), *arms, self.ties, scorer.round)?)
         };
@@ -293,8 +302,42 @@ impl<P: Policy> Learner<P> {
         chosen_arms(&scorer, arms, picks)
     }
 
+    /// What the rewards show, if the policy asks for it, after so many rounds of forgetting.
+    fn estimate(&self, idle: u64) -> Result<Option<Estimate>, Error> {
+        let lambda = self.policy.lambda();
+        if lambda != Lambda::Auto && !self.policy.estimates() {
+            return Ok(None);
+        }
+        Ok(Some(match (self.model.evidence_at(idle)?, lambda) {
+            (None, _) => Estimate { lambda: lambda.before(), sigma: 1.0, freedom: None },
+            (Some(evidence), Lambda::Auto) => evidence.estimate(evidence.best()),
+            (Some(evidence), Lambda::Value(lambda)) => evidence.estimate(lambda),
+        }))
+    }
+
+    /// What the policy would choose by itself in a round, where a parameter is `"auto"` or the noise is estimated; none
+    /// otherwise.
+    ///
+    /// # Errors
+    /// [`Error::NoSquares`], [`Error::NotPositiveDefinite`].
+    pub fn auto(&self, round: Round) -> Result<Option<Auto>, Error> {
+        Ok(self.scorer(round)?.auto)
+    }
+
+    /// The law of the scores of a block's arms in a round, given their means and widths; none for a policy that does
+    /// not tell.
+    ///
+    /// # Errors
+    /// [`Error::UnknownBlock`], [`Error::NotPositiveDefinite`].
+    pub fn law(&self, round: Round, block: u32) -> Result<Option<Law>, Error> {
+        let scorer = self.scorer(round)?;
+        let last = scorer.blocks.len() as u32 - 1;
+        let own = scorer.blocks.get(block as usize).ok_or(Error::UnknownBlock { block, last })?;
+        Ok(own.bonus.law())
+    }
+
     /// The policy prepared for a round.
-    fn scorer(&self, round: Round) -> Result<Scorer<'_>, Error> {
+    pub(crate) fn scorer(&self, round: Round) -> Result<Scorer<'_>, Error> {
         Scorer::new(&self.policy, self.posteriors(round)?, round)
     }
 
@@ -308,7 +351,12 @@ impl<P: Policy> Learner<P> {
         }
         // Not under the lock: factoring is parallel, and a thread that waits in it may start another choice of this
         // learner, which would deadlock.
-        let mut posteriors = self.model.posteriors(round.t, self.policy.ridge())?;
+        let estimate = self.estimate(idle)?;
+        let ridge = estimate.map_or(self.policy.ridge(), |estimate| estimate.lambda);
+        let mut posteriors = self.model.posteriors(round.t, ridge)?;
+        if estimate.is_some() {
+            posteriors = posteriors.into_iter().map(|own| own.with_estimate(estimate)).collect();
+        }
         if self.baseline || !self.values.is_empty() || !self.shifts.is_empty() {
             let base = if self.baseline { posteriors.pop() } else { None };
             let scored = |(block, own)| self.scored(own, base.as_ref(), block);

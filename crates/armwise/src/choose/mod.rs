@@ -11,8 +11,10 @@ mod learner;
 mod ledger;
 mod parts;
 mod saved;
+mod slate;
+mod turns;
 
-pub use decision::{ChosenArm, Decision, Reward};
+pub use decision::{ChosenArm, Decision, Method, Reward};
 pub use frozen::Frozen;
 pub use learner::Learner;
 pub use parts::{Choosing, Proof};

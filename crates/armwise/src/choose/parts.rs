@@ -7,6 +7,7 @@
 
 use super::Decision;
 use super::decide::{ask, decide};
+use super::turns;
 use crate::input::OwnedArms;
 use crate::oracle::{Selection, rows_of};
 use crate::prune::{Bounds, Screening, means_for, rows_reaching};
@@ -26,7 +27,7 @@ const PART: usize = 1 << 13;
 /// # Example
 /// ```
 /// use armwise::{Algorithm, Arms, Constraint, Greedy, Learner, Round};
-/// let learner = Learner::new(Algorithm::Greedy(Greedy { lambda: 1.0 }), 1, 1)?;
+/// let learner = Learner::new(Algorithm::Greedy(Greedy::new(1.0)), 1, 1)?;
 /// let (round, constraint) = (Round::new(1, 1), Constraint::top_k(2));
 /// let x = [0.1, 0.2, 0.3, 0.4];
 /// let all = Arms::new(&x[..], 1)?;
@@ -109,7 +110,7 @@ impl<'a> Choosing<'a> {
     /// # Errors
     /// A typed error for bad arms.
     pub fn guess(&mut self, sample: &Arms<'_>, share: f64) -> Result<(), Error> {
-        if self.oracle.needs() != Needs::All {
+        if self.oracle.needs() != Needs::All && self.scorer.in_turn.is_none() {
             let scores = self.scorer.score(sample)?;
             let blocks = self.scorer.blocks.len();
             let scores = Scores::new(&scores, blocks, *sample, self.ties, self.scorer.round)?;
@@ -212,7 +213,7 @@ impl<'a> Choosing<'a> {
         } else if rows.is_empty() {
             Vec::new()
         } else {
-            self.scorer.score(&part.gather(&rows).plain()?)?
+            part.gather(&rows).with_arms(|rows| self.scorer.score(rows))?
         };
         let first = self.scores.len();
         self.kept.extend(part, &rows);
@@ -225,6 +226,10 @@ impl<'a> Choosing<'a> {
 
     /// Prunes the kept rows to those that may matter for the whole.
     fn thin(&mut self) -> Result<(), Error> {
+        if self.scorer.in_turn.is_some() {
+            // Which rows matter depends on those taken before.
+            return Ok(());
+        }
         let own = if self.oracle.needs() == Needs::All { None } else { Some(self.ask()) };
         let own = match own {
             Some(Ok(best)) => Some(best).filter(|best| best.floors.is_some()),
@@ -295,7 +300,7 @@ impl<'a> Choosing<'a> {
     /// [`Error::NoArms`] without parts, [`Error::DuplicateId`] for an id kept from two parts (rows count from 0 among
     /// the kept ones), or the oracle's error; its numbers are marked as counted among the kept rows.
     pub fn prove(&mut self) -> Result<Proof, Error> {
-        if self.best.is_some() {
+        if self.best.is_some() || self.scorer.in_turn.is_some() {
             return Ok(Proof::Done);
         }
         let Some(guess) = self.guess.take() else {
@@ -354,6 +359,13 @@ impl<'a> Choosing<'a> {
     /// # Errors
     /// As [`prove`](Self::prove), and [`Error::GuessRefuted`] if the parts must be given once more.
     pub fn finish(mut self) -> Result<Decision, Error> {
+        if let Some(turn) = self.scorer.in_turn {
+            if self.kept.len() == 0 {
+                return Err(Error::NoArms);
+            }
+            self.kept.check_unique()?;
+            return self.kept.with_arms(|kept| turns::choose(&self.scorer, turn, (kept, self.ties), self.oracle));
+        }
         if self.prove()? == Proof::Again {
             return Err(Error::GuessRefuted);
         }
@@ -365,6 +377,6 @@ impl<'a> Choosing<'a> {
             best.arms.iter_mut().for_each(|arm| arm.row = rows.partition_point(|row| *row < arm.row));
             self.kept.retain(&rows);
         }
-        decide(&self.scorer, &self.kept.plain()?, best)
+        self.kept.with_arms(|kept| decide(&self.scorer, kept, best))
     }
 }

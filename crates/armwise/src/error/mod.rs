@@ -124,6 +124,20 @@ pub enum Error {
         "G of block {block} is not positive semi-definite at pivot {pivot}, as a sum of x x' must be: something was unlearned that was never learned, or that was so large that only its rounding is left, or the sums were made by other means"
     )]
     NotPositiveDefinite { block: u32, pivot: usize },
+    /// A log without rounds.
+    #[error("the log has no rounds; there is nothing to evaluate a policy on")]
+    NoRounds,
+    /// A value of a log cannot be used; `arm` is its id and block, none for what is said of the whole round.
+    #[error("round {t}{}: the {what} is {value}; it must be {must}", of_arm(*arm))]
+    Logged { t: u64, arm: Option<(u64, u32)>, what: &'static str, value: f64, must: &'static str },
+    /// A log has a round, or an arm of a round, twice.
+    #[error("round {t}{} is in the log twice", of_arm(*arm))]
+    LoggedTwice { t: u64, arm: Option<(u64, u32)> },
+    /// The noise is to be estimated, but the squares of some rewards were not kept.
+    #[error(
+        "the noise of block {block} cannot be estimated, since some of its rewards were learned before their squares were kept: give lambda, alpha and v as numbers, and the noise as known"
+    )]
+    NoSquares { block: u32 },
     /// Two models that do not fit together.
     #[error("models cannot be merged: {what} is {left} on one side and {right} on the other")]
     Mismatch { what: &'static str, left: f64, right: f64 },
@@ -136,6 +150,11 @@ pub enum Error {
     /// The saved file was changed or cut after it was written.
     #[error("the file is damaged: its content gives checksum {found}, but {expected} was written")]
     Damaged { expected: String, found: String },
+}
+
+/// The place of an arm in a log.
+fn of_arm(arm: Option<(u64, u32)>) -> String {
+    arm.map_or(String::new(), |(id, block)| format!(", arm {id} in block {block}"))
 }
 
 /// Refuses a parameter that is not a finite number above zero.

@@ -9,6 +9,6 @@ mod row;
 
 pub use arms::{Arms, Features};
 pub use keys::{Column, Keys, Pick};
-pub use names::{Names, id_of};
+pub use names::{Names, id_of, number_of};
 pub(crate) use owned::OwnedArms;
 pub use row::Row;

@@ -19,6 +19,18 @@ pub fn id_of(name: &str) -> u64 {
     XxHash64::oneshot(0, name.as_bytes())
 }
 
+/// A number for a text, to put a column of texts beside the arms as a [`Column`](crate::Column) of numbers: the upper
+/// 53 bits of its [`id_of`], so that equal texts have equal numbers wherever they are met.
+///
+/// # Example
+/// ```
+/// assert_eq!(armwise::number_of(""), (0xef46_db37_51d8_e999_u64 >> 11) as f64);
+/// ```
+#[must_use]
+pub fn number_of(text: &str) -> f64 {
+    (id_of(text) >> 11) as f64
+}
+
 /// A list of distinct names with their ids, to be lent to [`Arms::with_names`](crate::Arms::with_names).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {

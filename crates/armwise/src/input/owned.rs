@@ -67,6 +67,11 @@ impl OwnedArms {
         self.len
     }
 
+    /// The mask, if there is one.
+    pub(crate) fn eligible(&self) -> Option<&[bool]> {
+        self.eligible.as_deref()
+    }
+
     /// Whether features are kept beside the keys.
     pub(crate) fn has_features(&self) -> bool {
         !matches!(self.features, Stored::Nothing)

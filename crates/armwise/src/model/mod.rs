@@ -6,11 +6,16 @@
 
 mod block;
 mod checks;
+mod drift;
+mod evidence;
 mod posterior;
+mod spectrum;
 mod widths;
 
 pub use block::Block;
 pub(crate) use checks::check_features;
+pub use drift::Drift;
+pub use evidence::{Estimate, Evidence};
 pub use posterior::Posterior;
 pub(crate) use posterior::cholesky;
 pub(crate) use widths::{UNIT, Widths};
@@ -218,12 +223,7 @@ impl Model {
     /// # Errors
     /// [`Error::Mismatch`] if the shapes or the forgetting factors differ.
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
-        let same = |what, left: f64, right: f64| {
-            if left.total_cmp(&right).is_eq() { Ok(()) } else { Err(Error::Mismatch { what, left, right }) }
-        };
-        same("dim", self.dim as f64, other.dim as f64)?;
-        same("blocks", self.blocks.len() as f64, other.blocks.len() as f64)?;
-        same("gamma", self.gamma, other.gamma)?;
+        self.fits(other)?;
         self.advance(other.t);
         let weight = self.weight(other.t);
         for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
@@ -233,6 +233,16 @@ impl Model {
             mine.rr = mine.rr.zip(theirs.rr).map(|(mine, rr)| mine + weight * rr);
         }
         Ok(())
+    }
+
+    /// Refuses a model of another shape.
+    fn fits(&self, other: &Self) -> Result<(), Error> {
+        let same = |what, left: f64, right: f64| {
+            if left.total_cmp(&right).is_eq() { Ok(()) } else { Err(Error::Mismatch { what, left, right }) }
+        };
+        same("dim", self.dim as f64, other.dim as f64)?;
+        same("blocks", self.blocks.len() as f64, other.blocks.len() as f64)?;
+        same("gamma", self.gamma, other.gamma)
     }
 
     /// Multiplies the weight of everything learned so far by `factor`.

@@ -8,7 +8,7 @@ use crate::{
     Draws, Error,
     error::{check, positive},
     kernel::{self, triangle},
-    model::{Block, Widths},
+    model::{Block, Estimate, Widths},
 };
 use faer::{
     Mat, Par, Spec,
@@ -34,6 +34,9 @@ pub struct Posterior {
     v: Vec<f64>,
     log_det: f64,
     count: u64,
+    /// What the rewards of all blocks show, where the policy asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    estimate: Option<Estimate>,
     #[serde(skip)]
     widths: Found,
 }
@@ -47,12 +50,14 @@ struct Sent {
     v: Vec<f64>,
     log_det: f64,
     count: u64,
+    #[serde(default)]
+    estimate: Option<Estimate>,
 }
 
 impl TryFrom<Sent> for Posterior {
     type Error = Error;
 
-    fn try_from(Sent { theta_hat, w, v, log_det, count }: Sent) -> Result<Self, Error> {
+    fn try_from(Sent { theta_hat, w, v, log_det, count, estimate }: Sent) -> Result<Self, Error> {
         let expected = triangle(theta_hat.len());
         if let Some(other) = [&w, &v].into_iter().find(|other| other.len() != expected) {
             let what = "numbers in the lower triangle of a posterior";
@@ -62,7 +67,13 @@ impl TryFrom<Sent> for Posterior {
         if let Some(number) = numbers.into_iter().find(|number| !number.is_finite()) {
             return Err(Error::BadFormat(format!("a posterior has the number {number}")));
         }
-        Ok(Self { theta_hat, w, v, log_det, count, widths: Found::default() })
+        if let Some(Estimate { lambda, sigma, freedom }) = estimate {
+            let fine = |number: f64| number.is_finite() && number > 0.0;
+            if !fine(lambda) || !fine(sigma) || !freedom.is_none_or(fine) {
+                return Err(Error::BadFormat(format!("a posterior has the estimate {estimate:?}")));
+            }
+        }
+        Ok(Self { theta_hat, w, v, log_det, count, estimate, widths: Found::default() })
     }
 }
 
@@ -98,7 +109,18 @@ impl Posterior {
         let d = theta_hat.len();
         let w = lower(&inverse(l));
         let log_det = 2.0 * (0..d).map(|i| libm::log(l[(i, i)])).sum::<f64>();
-        Self { theta_hat, w, v, log_det, count, widths: Found::default() }
+        Self { theta_hat, w, v, log_det, count, estimate: None, widths: Found::default() }
+    }
+
+    /// With what the rewards of all blocks show.
+    pub(crate) fn with_estimate(self, estimate: Option<Estimate>) -> Self {
+        Self { estimate, ..self }
+    }
+
+    /// What the rewards of all blocks show about lambda and the noise; none unless the policy asks for it.
+    #[must_use]
+    pub fn estimate(&self) -> Option<Estimate> {
+        self.estimate
     }
 
     /// The posterior of the difference between this block's parameter and another's, which are independent: what an arm
@@ -127,7 +149,7 @@ impl Posterior {
         // Factored from V as every posterior is, since what is known of its widths is proven for that.
         let l = factored(d, &mut v).map_err(failed)?;
         let theta_hat = self.theta_hat.iter().zip(&other.theta_hat).map(|(a, b)| a - b).collect();
-        Ok(Self::of(theta_hat, v, &l, self.count))
+        Ok(Self::of(theta_hat, v, &l, self.count).with_estimate(self.estimate))
     }
 
     /// The posterior of the parameter plus a shift that is known, such as a cost on a constant feature.
@@ -157,7 +179,8 @@ impl Posterior {
         let mut v: Vec<f64> = self.v.iter().map(|v| v / (factor * factor)).collect();
         let failed = |pivot| Error::NotPositiveDefinite { block: 0, pivot };
         let l = factored(self.dim(), &mut v).map_err(failed)?;
-        Ok(Self::of(self.theta_hat.iter().map(|theta| factor * theta).collect(), v, &l, self.count))
+        let theta_hat = self.theta_hat.iter().map(|theta| factor * theta).collect();
+        Ok(Self::of(theta_hat, v, &l, self.count).with_estimate(self.estimate))
     }
 
     /// The dimension d.

@@ -11,6 +11,7 @@ mod explicit;
 mod linear;
 mod quotas;
 mod scores;
+mod taking;
 mod top_k;
 
 pub use crate::{
@@ -24,11 +25,13 @@ pub use assignment::{Assignment, BlockQuotas, Quota, QuotaRange};
 pub use budget::Budget;
 pub use explicit::{Explicit, Member};
 pub use linear::{Linear, LinearRow, Term};
+pub(crate) use quotas::Separate;
 pub use quotas::{Group, OneOrMany, Quotas};
 pub use scores::{Scores, Ties};
+pub use taking::Taking;
 pub use top_k::TopK;
 
-use crate::Error;
+use crate::{Algorithm, Error};
 use serde::{Deserialize, Serialize};
 
 /// Finds the best super arm for given scores.
@@ -77,6 +80,17 @@ pub trait Oracle: Sync {
         Ok(None)
     }
 
+    /// A super arm to be filled one arm after another, for policies whose scores change with every arm taken; none if
+    /// the constraint does not allow that, which is the default. The scores are those of the first pick, or above them;
+    /// -infinity marks an arm that may not be chosen.
+    ///
+    /// # Errors
+    /// [`Error::Infeasible`] if no super arm exists.
+    fn taking(&self, scores: &Scores<'_>) -> Result<Option<Box<dyn Taking>>, Error> {
+        let _ = scores;
+        Ok(None)
+    }
+
     /// The candidates of a part, ascending: whatever the other parts hold, the super arm that `argmax` returns for the
     /// whole, ties included, uses no other rows of this part. The default is all rows.
     ///
@@ -84,6 +98,12 @@ pub trait Oracle: Sync {
     /// [`Error::ScoreNotFinite`] for a NaN or +infinity.
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         Ok((0..part.len()).collect())
+    }
+
+    /// The constraint as data, where it is one of the library's: then the probability that an arm is chosen can be
+    /// computed rather than counted. The default is none.
+    fn data(&self) -> Option<Constraint> {
+        None
     }
 }
 
@@ -137,6 +157,49 @@ impl Constraint {
         Self::TopK(TopK::exactly(k))
     }
 
+    /// The columns that it refers to by name, each once; the arms must have them. `block` is always there.
+    #[must_use]
+    pub fn columns(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = match self {
+            Self::TopK(_) | Self::Explicit(_) => Vec::new(),
+            Self::Assignment(Assignment { groups, cost, .. }) => {
+                groups.iter().map(|group| &*group.column).chain(cost.as_deref()).collect()
+            }
+            Self::Quotas(quotas) => quotas.groups.iter().map(|group| &*group.column).collect(),
+            Self::Budget(budget) => vec![&budget.cost],
+            Self::Linear(linear) => linear.rows.iter().filter_map(|row| row.column.as_deref()).collect(),
+        };
+        names.retain(|name| *name != columns::BLOCK);
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// What to know before this algorithm chooses under this constraint; nothing, as a rule.
+    ///
+    /// Independent draws of arms cancel out in a sum of arms that must be taken together, as under `explicit` and
+    /// `linear`: then a better super arm may never be tried (docs/which-algorithm.md).
+    ///
+    /// # Example
+    /// ```
+    /// use armwise::{Algorithm, Constraint};
+    /// let sets: Constraint = serde_json::from_str(r#"{"kind": "explicit", "super_arms": [[0, 1], [2, 3]]}"#)?;
+    /// let own = Algorithm::new("arm-wise-ts", &[])?;
+    /// assert!(sets.caution(&own).is_some() && Constraint::top_k(2).caution(&own).is_none());
+    /// let shared: Algorithm = serde_json::from_str(r#"{"name": "arm-wise-ts", "scope": "shared"}"#)?;
+    /// assert!(sets.caution(&shared).is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn caution(&self, algorithm: &Algorithm) -> Option<&'static str> {
+        let no_substitutes = matches!(self, Self::Explicit(_) | Self::Linear(_));
+        let own = matches!(algorithm, Algorithm::ArmWiseTs(policy) if policy.scope.is_own());
+        (no_substitutes && own).then_some(
+            "arm-wise TS with a draw for each arm may never try a better super arm under `explicit` or `linear`, where arms are taken \
+             together and their draws cancel out: give it the scope \"shared\", \"mixed\", \"group\" or \"best-of\", or take PC2UCB",
+        )
+    }
+
     fn oracle(&self) -> &dyn Oracle {
         match self {
             Self::TopK(top_k) => top_k,
@@ -162,8 +225,16 @@ impl Oracle for Constraint {
         self.oracle().guess_floors(sample, share)
     }
 
+    fn taking(&self, scores: &Scores<'_>) -> Result<Option<Box<dyn Taking>>, Error> {
+        self.oracle().taking(scores)
+    }
+
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         self.oracle().candidates(part)
+    }
+
+    fn data(&self) -> Option<Constraint> {
+        Some(self.clone())
     }
 }
 

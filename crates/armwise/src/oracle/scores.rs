@@ -139,7 +139,7 @@ impl<'a> Scores<'a> {
 
     /// What [`tie_order`](Self::tie_order) compares.
     #[inline]
-    pub(super) fn tie_keys(&self, arm: Pick) -> (u64, u64, Option<&'a str>, usize) {
+    pub(crate) fn tie_keys(&self, arm: Pick) -> (u64, u64, Option<&'a str>, usize) {
         (self.tie_key(arm), self.keys.id(arm.row), self.keys.name(arm.row), arm.block)
     }
 }

@@ -3,6 +3,7 @@
 //! One pass over the scores. They are compared eight at a time with the worst of the best k so far, or at first with a
 //! guess from a sample, and most of them end there.
 
+use super::taking::{AnyArms, Taking};
 use super::{Infeasible, Limit, Missing, Needs, OnInfeasible, Oracle, Pick, Scores, Selection, raised, rows_of};
 use crate::error::{Error, check};
 use crate::kernel::{EIGHT, Kernel, ordered, unordered};
@@ -130,8 +131,21 @@ impl Oracle for TopK {
         Ok(raised.argmax(sample)?.floors)
     }
 
+    fn taking(&self, scores: &Scores<'_>) -> Result<Option<Box<dyn Taking>>, Error> {
+        check("k", self.k as f64, self.k > 0, "at least 1")?;
+        let eligible = scores.values().iter().filter(|score| **score > f64::NEG_INFINITY).count();
+        if !self.at_most && eligible < self.k && self.on_infeasible == OnInfeasible::Error {
+            return Err(Error::Infeasible(Infeasible::TooFewArms { needed: self.k, eligible }));
+        }
+        Ok(Some(Box::new(AnyArms { k: self.k, taken: 0, demanded: !self.at_most })))
+    }
+
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         Ok(rows_of(&self.best(part)?.sorted(part)))
+    }
+
+    fn data(&self) -> Option<crate::Constraint> {
+        Some(crate::Constraint::TopK(*self))
     }
 }
 

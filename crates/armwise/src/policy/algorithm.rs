@@ -61,7 +61,7 @@ macro_rules! algorithms {
     };
 }
 
-use super::{Algorithm, Bonus, Context, Description, Policy};
+use super::{Algorithm, Auto, Bonus, Context, Description, InTurn, Lambda, Policy, Scope};
 use crate::Error;
 use serde_json::{Map, Value};
 
@@ -71,12 +71,29 @@ impl Algorithm {
     /// # Errors
     /// [`Error::UnknownAlgorithm`], [`Error::UnknownParameter`], [`Error::Parameter`] for a value outside its range.
     pub fn new(name: &str, parameters: &[(&str, f64)]) -> Result<Self, Error> {
+        let parameters: Vec<(&str, Value)> = parameters
+            .iter()
+            .map(|&(given, value)| {
+                let parameter = Self::describe(name)?.parameter(given)?;
+                parameter.range.check(parameter.name, value)?;
+                Ok((given, value.into()))
+            })
+            .collect::<Result<_, Error>>()?;
+        Self::with(name, &parameters)
+    }
+
+    /// As [`new`](Self::new), with values of any kind, as they stand in JSON.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::BadFormat`] for a value of the wrong kind.
+    pub fn with(name: &str, parameters: &[(&str, Value)]) -> Result<Self, Error> {
         let description = Self::describe(name)?;
         let mut table = Map::from_iter([("name".to_owned(), Value::from(name))]);
-        for &(name, value) in parameters {
-            let parameter = description.parameter(name)?;
-            parameter.range.check(parameter.name, value)?;
-            table.insert(name.to_owned(), value.into());
+        for (name, value) in parameters {
+            if description.switch(name).is_none() {
+                description.parameter(name)?;
+            }
+            table.insert((*name).to_owned(), value.clone());
         }
         let algorithm: Self =
             serde_json::from_value(table.into()).map_err(|error| Error::BadFormat(error.to_string()))?;
@@ -105,12 +122,32 @@ impl Policy for Algorithm {
         self.policy().ridge()
     }
 
+    fn lambda(&self) -> Lambda {
+        self.policy().lambda()
+    }
+
+    fn estimates(&self) -> bool {
+        self.policy().estimates()
+    }
+
+    fn auto(&self, at: &Context<'_>) -> Option<Auto> {
+        self.policy().auto(at)
+    }
+
     fn direction(&self, at: &Context<'_>) -> Vec<f64> {
         self.policy().direction(at)
     }
 
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
         self.policy().bonus(at)
+    }
+
+    fn in_turn(&self, at: &Context<'_>) -> Option<InTurn> {
+        self.policy().in_turn(at)
+    }
+
+    fn scope(&self) -> Scope {
+        self.policy().scope()
     }
 
     fn validate(&self) -> Result<(), Error> {

@@ -3,15 +3,20 @@
 //! It is deterministic, so equal features mean equal scores; in exact clusters the tie rule
 //! alone decides who is chosen.
 
-use super::{Bonus, Context, Description, Draw, Parameter, Policy, Randomness, Schedule, description::LAMBDA, one};
+use super::{
+    Auto, Bonus, Context, Description, Draw, Lambda, Parameter, Policy, Randomness, Schedule, description::LAMBDA,
+};
 use crate::Error;
 use serde::{Deserialize, Serialize};
+
+/// alpha = "auto" in units of sigma.
+const AUTO: f64 = 1.0;
 
 /// The upper confidence bound of Qin, Chen and Zhu.
 ///
 /// # Formula
 /// ```text
-/// score(i) = theta_hat' x(i) + alpha_t width(i)          theory: alpha_t = beta_t(delta)
+/// score(i) = theta_hat' x(i) + alpha_t width(i)          theory: alpha_t = beta_t(delta),   auto: sigma_t
 /// ```
 /// # Reference
 /// Algorithm 1, single box, line 7; Theorem 4.
@@ -19,21 +24,31 @@ use serde::{Deserialize, Serialize};
 /// # Example
 /// ```
 /// use armwise::{Learner, C2ucb};
-/// let learner = Learner::new(C2ucb { lambda: 1.0, alpha: 0.1.into() }, 3, 1)?; // 3 features, 1 block
+/// let learner = Learner::new(C2ucb::new(1.0, 0.1), 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct C2ucb {
-    /// The ridge lambda > 0.
-    #[serde(default = "one")]
-    pub lambda: f64,
+    /// The ridge lambda > 0, or `"auto"`.
+    #[serde(default)]
+    pub lambda: Lambda,
     /// How optimistic: alpha_t >= 0.
     #[serde(default)]
     pub alpha: Schedule,
 }
 
 impl C2ucb {
+    /// With these parameters.
+    #[must_use]
+    pub fn new(lambda: impl Into<Lambda>, alpha: impl Into<Schedule>) -> Self {
+        Self { lambda: lambda.into(), alpha: alpha.into() }
+    }
+
+    fn alpha_t(&self, at: &Context<'_>) -> f64 {
+        self.alpha.at(at, self.lambda, AUTO, |_| 1.0)
+    }
+
     /// What it says about itself.
     pub const DESCRIPTION: Description = Description {
         name: "c2ucb",
@@ -43,17 +58,31 @@ impl C2ucb {
         formula: "theta_hat' x(i) + alpha_t width(i)",
         randomness: Randomness::None,
         uses_width: true,
+        in_turn: false,
         parameters: &[LAMBDA, Parameter::schedule("alpha", "α", false, false)],
+        switches: &[],
     };
 }
 
 impl Policy for C2ucb {
     fn ridge(&self) -> f64 {
+        self.lambda.before()
+    }
+
+    fn lambda(&self) -> Lambda {
         self.lambda
     }
 
+    fn estimates(&self) -> bool {
+        self.alpha == Schedule::Auto
+    }
+
+    fn auto(&self, at: &Context<'_>) -> Option<Auto> {
+        Some(Auto { alpha: Some(self.alpha_t(at)), ..Auto::of(at)? })
+    }
+
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
-        let alpha_t = self.alpha.at(at, self.lambda, |_| 1.0);
+        let alpha_t = self.alpha_t(at);
         Bonus::width(Draw::None, move |_| alpha_t)
     }
 

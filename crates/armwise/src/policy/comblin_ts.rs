@@ -44,7 +44,9 @@ impl CombLinTs {
         formula: "theta_tilde' x(i), theta_tilde ~ N(theta_hat, sigma2 V^-1), ridge sigma2 / lambda2",
         randomness: Randomness::PerRound,
         uses_width: false,
+        in_turn: false,
         parameters: &[LAMBDA2, SIGMA2],
+        switches: &[],
     };
 }
 

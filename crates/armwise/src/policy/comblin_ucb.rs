@@ -48,7 +48,9 @@ impl CombLinUcb {
         formula: "theta_hat' x(i) + c sigma width(i), ridge sigma2 / lambda2",
         randomness: Randomness::None,
         uses_width: true,
+        in_turn: false,
         parameters: &[LAMBDA2, SIGMA2, Parameter::non_negative("c", "c")],
+        switches: &[],
     };
 }
 

@@ -24,8 +24,27 @@ pub struct Description {
     pub randomness: Randomness,
     /// Whether its scores need the width of every arm, which is most of the work.
     pub uses_width: bool,
-    /// Its parameters, in the order of its fields.
+    /// Whether it takes one arm after another, so that scores change within a round; only `top-k` and `quotas` allow
+    /// that.
+    pub in_turn: bool,
+    /// Its parameters that are numbers, in the order of its fields.
     pub parameters: &'static [Parameter],
+    /// Its other parameters, in the order of its fields.
+    pub switches: &'static [Switch],
+}
+
+/// A parameter of an algorithm that is a word, or a table with one entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Switch {
+    /// Its name on every surface.
+    pub name: &'static str,
+    /// The word that it is if it is left out.
+    pub default: &'static str,
+    /// All that may be given, as in TOML.
+    pub values: &'static str,
+    /// What it says, and what may be given, in Python.
+    pub about: &'static str,
 }
 
 /// Where the randomness of an algorithm enters.
@@ -71,7 +90,9 @@ pub enum Range {
 pub enum Kind {
     /// A number.
     Number,
-    /// A number, or a table of what the [theory](super::Theory) needs to know.
+    /// A number, or `"auto"`.
+    Lambda,
+    /// A number, `"auto"`, or a table of what the [theory](super::Theory) needs to know.
     Schedule {
         /// Whether the theory needs the number of rounds.
         rounds: bool,
@@ -94,8 +115,20 @@ impl Description {
         self.parameters.iter().find(|parameter| parameter.name == name).ok_or_else(|| Error::UnknownParameter {
             algorithm: self.name,
             name: name.to_owned(),
-            known: self.parameters.iter().map(|parameter| parameter.name).collect(),
+            known: self.names().collect(),
         })
+    }
+
+    /// The names of all parameters, those that are numbers first.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let switches = self.switches.iter().map(|switch| switch.name);
+        self.parameters.iter().map(|parameter| parameter.name).chain(switches)
+    }
+
+    /// The switch of that name.
+    #[must_use]
+    pub fn switch(&self, name: &str) -> Option<&'static Switch> {
+        self.switches.iter().find(|switch| switch.name == name)
     }
 
     /// Refuses values, one per parameter and in their order, that are outside their ranges.
@@ -103,7 +136,8 @@ impl Description {
         debug_assert_eq!(values.len(), self.parameters.len(), "{}", self.name);
         self.parameters.iter().zip(values).try_for_each(|(parameter, value)| match (value, parameter.kind) {
             (Schedule::Theory(theory), Kind::Schedule { rounds, n }) => theory.validate(rounds, n),
-            (Schedule::Theory(_), Kind::Number) => parameter.range.check(parameter.name, f64::NAN),
+            (Schedule::Auto, Kind::Lambda | Kind::Schedule { .. }) => Ok(()),
+            (Schedule::Theory(_) | Schedule::Auto, _) => parameter.range.check(parameter.name, f64::NAN),
             (Schedule::Constant(value), _) => parameter.range.check(parameter.name, *value),
         })
     }
@@ -149,8 +183,22 @@ impl Parameter {
 }
 
 /// The ridge of V = lambda I + G.
-pub(super) const LAMBDA: Parameter = Parameter::positive("lambda", "λ");
+pub(super) const LAMBDA: Parameter = Parameter { kind: Kind::Lambda, ..Parameter::positive("lambda", "λ") };
 /// The prior variance of a Bayesian linear model.
 pub(super) const LAMBDA2: Parameter = Parameter { default: 0.01, ..Parameter::positive("lambda2", "λ²") };
 /// The noise variance of a Bayesian linear model.
 pub(super) const SIGMA2: Parameter = Parameter { default: 0.01, ..Parameter::positive("sigma2", "σ²") };
+/// Who shares the draws.
+pub(super) const SCOPE: Switch = Switch {
+    name: "scope",
+    default: "own",
+    values: "\"own\", \"shared\", { mixed = 0.5 }, { group = \"column\" }, { best-of = 10 } or { best-of = { k = 100 } }",
+    about: "who shares a draw, \"own\", \"shared\", {\"mixed\": 0.5}, {\"group\": column}, {\"best-of\": 10 or {\"k\": 100}}",
+};
+/// Whether the noise of the rewards is known.
+pub(super) const NOISE: Switch = Switch {
+    name: "noise",
+    default: "known",
+    values: "\"known\" or \"estimated\"",
+    about: "\"known\", or \"estimated\": v is then a multiple of the noise, and draws have Student's law",
+};

@@ -4,7 +4,7 @@
 //! round 1. With late rewards it lasts until the first of them arrive; otherwise all early choices would go to the
 //! smallest ids.
 
-use super::{Bonus, Context, Description, Draw, Policy, Randomness, description::LAMBDA, one};
+use super::{Bonus, Context, Description, Draw, Lambda, Policy, Randomness, description::LAMBDA};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 
@@ -21,18 +21,24 @@ use serde::{Deserialize, Serialize};
 /// # Example
 /// ```
 /// use armwise::{Learner, Greedy};
-/// let learner = Learner::new(Greedy { lambda: 1.0 }, 3, 1)?; // 3 features, 1 block
+/// let learner = Learner::new(Greedy::new(1.0), 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Greedy {
-    /// The ridge lambda > 0.
-    #[serde(default = "one")]
-    pub lambda: f64,
+    /// The ridge lambda > 0, or `"auto"`.
+    #[serde(default)]
+    pub lambda: Lambda,
 }
 
 impl Greedy {
+    /// With this lambda.
+    #[must_use]
+    pub fn new(lambda: impl Into<Lambda>) -> Self {
+        Self { lambda: lambda.into() }
+    }
+
     /// What it says about itself.
     pub const DESCRIPTION: Description = Description {
         name: "greedy",
@@ -42,17 +48,23 @@ impl Greedy {
         formula: "theta_hat' x(i)",
         randomness: Randomness::None,
         uses_width: false,
+        in_turn: false,
         parameters: &[LAMBDA],
+        switches: &[],
     };
 }
 
 impl Policy for Greedy {
     fn ridge(&self) -> f64 {
+        self.lambda.before()
+    }
+
+    fn lambda(&self) -> Lambda {
         self.lambda
     }
 
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
-        if at.count == 0 { Bonus::flat(Draw::Normal, |z| z) } else { Bonus::none() }
+        if at.count == 0 { Bonus::flat(Draw::Normal, |z| z).with_line(0.0, 1.0) } else { Bonus::none() }
     }
 
     fn validate(&self) -> Result<(), Error> {

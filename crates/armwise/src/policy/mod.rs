@@ -5,11 +5,19 @@
 
 #[macro_use]
 mod algorithm;
+mod auto;
 mod description;
+mod law;
 mod schedule;
+mod scope;
 
-pub use description::{Description, Kind, Parameter, Randomness, Range};
-pub use schedule::{Schedule, Theory};
+pub use arm_wise_ts::Noise;
+pub use auto::Auto;
+pub use description::{Description, Kind, Parameter, Randomness, Range, Switch};
+pub use law::Law;
+pub use schedule::{Lambda, Schedule, Theory};
+pub(crate) use scope::Drawn;
+pub use scope::{BestOf, ColumnName, Scope};
 
 use crate::{Draws, Error, Posterior, Round, Stream};
 use std::fmt;
@@ -24,6 +32,7 @@ algorithms! {
     "round-wise-ts" round_wise_ts::RoundWiseTs,
     "arm-wise-ts" arm_wise_ts::ArmWiseTs,
     "random" random::Random,
+    "hallucinated-c2ucb" hallucinated_c2ucb::HallucinatedC2ucb,
 }
 
 /// What a policy can use when it prepares a round: the clock and a block's posterior.
@@ -78,8 +87,23 @@ impl Context<'_> {
 /// # Ok::<(), armwise::Error>(())
 /// ```
 pub trait Policy: Send + Sync {
-    /// The ridge of V = ridge I + G.
+    /// The ridge of V = ridge I + G; of a policy that has it chosen by evidence, the one before the first reward.
     fn ridge(&self) -> f64;
+
+    /// The ridge, or that it is to be chosen by evidence.
+    fn lambda(&self) -> Lambda {
+        self.ridge().into()
+    }
+
+    /// Whether the policy needs [an estimate](Posterior::estimate) of the noise.
+    fn estimates(&self) -> bool {
+        false
+    }
+
+    /// What was chosen by itself in the round of `at`, for whoever looks at a decision; none unless something was.
+    fn auto(&self, at: &Context<'_>) -> Option<Auto> {
+        Auto::of(at)
+    }
 
     /// What is multiplied with x: theta_hat, unless overridden.
     fn direction(&self, at: &Context<'_>) -> Vec<f64> {
@@ -92,6 +116,17 @@ pub trait Policy: Send + Sync {
         Bonus::none()
     }
 
+    /// How scores change with every arm that is taken in the round of `at`: not at all, unless overridden.
+    fn in_turn(&self, at: &Context<'_>) -> Option<InTurn> {
+        let _ = at;
+        None
+    }
+
+    /// Who shares the draws of the bonus: every arm has its own, unless overridden.
+    fn scope(&self) -> Scope {
+        Scope::Own
+    }
+
     /// Refuses parameters that make no sense; called once, when a learner is made.
     ///
     /// # Errors
@@ -101,8 +136,19 @@ pub trait Policy: Send + Sync {
     }
 }
 
-/// An arm's own random number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How scores change with every arm that is taken: see [`HallucinatedC2ucb`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InTurn {
+    /// lambda of the round.
+    pub lambda: f64,
+    /// What a width is multiplied with.
+    pub alpha: f64,
+    /// What diversity is worth.
+    pub diversity: f64,
+}
+
+/// The law of an arm's random number Z(i); the [`Scope`] says who shares it.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Draw {
     /// None.
     None,
@@ -110,6 +156,11 @@ pub enum Draw {
     Uniform,
     /// Standard normal.
     Normal,
+    /// Student's law.
+    Student {
+        /// The degrees of freedom, at least 1.
+        freedom: f64,
+    },
 }
 
 /// What the coefficient of a bonus is multiplied with.
@@ -125,8 +176,11 @@ type Coefficients<'p> = Box<dyn Fn(&mut [f64]) + Send + Sync + 'p>;
 /// What is added to direction . x: a coefficient, made from the arm's own draw, times the arm's width or times 1.
 pub struct Bonus<'p> {
     pub(crate) draw: Draw,
+    pub(crate) scope: Scope,
     pub(crate) times: Times,
     coefficients: Coefficients<'p>,
+    /// base and factor of coefficient(z) = base + factor z, where the policy tells.
+    line: Option<(f64, f64)>,
     /// No coefficient is larger.
     pub(crate) most: f64,
 }
@@ -150,7 +204,35 @@ impl<'p> Bonus<'p> {
 
     fn new(draw: Draw, times: Times, coefficient: impl Fn(f64) -> f64 + Send + Sync + 'p) -> Self {
         let coefficients = move |draws: &mut [f64]| draws.iter_mut().for_each(|draw| *draw = coefficient(*draw));
-        Self { draw, times, coefficients: Box::new(coefficients), most: f64::INFINITY }
+        let (scope, line, most) = (Scope::Own, None, f64::INFINITY);
+        Self { draw, scope, times, coefficients: Box::new(coefficients), line, most }
+    }
+
+    /// Says who shares a draw; every arm has its own, unless told otherwise.
+    #[must_use]
+    pub fn with_scope(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Declares that coefficient(z) is base + factor z up to rounding, so that the [law](Self::law) of scores is known.
+    #[must_use]
+    pub fn with_line(self, base: f64, factor: f64) -> Self {
+        Self { line: Some((base, factor)), ..self }
+    }
+
+    /// The law of the scores, given means and widths; none where the policy does not tell.
+    #[must_use]
+    pub fn law(&self) -> Option<Law> {
+        let line = if self.draw == Draw::None { Some((self.constant(0.0), 0.0)) } else { self.line };
+        let (base, factor) = line?;
+        Some(Law { draw: self.draw, scope: self.scope, base, factor, of_width: self.times == Times::Width })
+    }
+
+    /// The coefficient of one draw.
+    pub(crate) fn constant(&self, draw: f64) -> f64 {
+        let mut one = [draw];
+        (self.coefficients)(&mut one);
+        one[0]
     }
 
     /// Declares that all coefficients are finite and none is larger than this, so that most arms can be pruned without
@@ -160,15 +242,9 @@ impl<'p> Bonus<'p> {
         Self { most, ..self }
     }
 
-    /// Turns draws into coefficients, in place. If the policy makes no draws, every arm has the coefficient of draw 0.
+    /// Turns draws into coefficients, in place.
     pub(crate) fn coefficients(&self, draws: &mut [f64]) {
-        if self.draw == Draw::None {
-            let mut one = [0.0];
-            (self.coefficients)(&mut one);
-            draws.fill(one[0]);
-        } else {
-            (self.coefficients)(draws);
-        }
+        (self.coefficients)(draws);
     }
 }
 

@@ -3,7 +3,7 @@
 //! The draw takes the place of the score, so any constraint works; it still learns, so its
 //! decisions carry a mean and a width.
 
-use super::{Bonus, Context, Description, Draw, Policy, Randomness, description::LAMBDA, one};
+use super::{Bonus, Context, Description, Draw, Lambda, Policy, Randomness, description::LAMBDA};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 
@@ -19,18 +19,24 @@ use serde::{Deserialize, Serialize};
 /// # Example
 /// ```
 /// use armwise::{Learner, Random};
-/// let learner = Learner::new(Random { lambda: 1.0 }, 3, 1)?; // 3 features, 1 block
+/// let learner = Learner::new(Random::new(1.0), 3, 1)?; // 3 features, 1 block
 /// # Ok::<(), armwise::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Random {
-    /// The ridge lambda > 0 of the estimates that are shown beside the choice.
-    #[serde(default = "one")]
-    pub lambda: f64,
+    /// The ridge lambda > 0, or `"auto"`, of the estimates that are shown beside the choice.
+    #[serde(default)]
+    pub lambda: Lambda,
 }
 
 impl Random {
+    /// With this lambda.
+    #[must_use]
+    pub fn new(lambda: impl Into<Lambda>) -> Self {
+        Self { lambda: lambda.into() }
+    }
+
     /// What it says about itself.
     pub const DESCRIPTION: Description = Description {
         name: "random",
@@ -40,12 +46,18 @@ impl Random {
         formula: "U(i), U(i) ~ U[0, 1)",
         randomness: Randomness::PerArm,
         uses_width: false,
+        in_turn: false,
         parameters: &[LAMBDA.untuned()],
+        switches: &[],
     };
 }
 
 impl Policy for Random {
     fn ridge(&self) -> f64 {
+        self.lambda.before()
+    }
+
+    fn lambda(&self) -> Lambda {
         self.lambda
     }
 
@@ -54,7 +66,7 @@ impl Policy for Random {
     }
 
     fn bonus(&self, _: &Context<'_>) -> Bonus<'_> {
-        Bonus::flat(Draw::Uniform, |u| u)
+        Bonus::flat(Draw::Uniform, |u| u).with_line(0.0, 1.0)
     }
 
     fn validate(&self) -> Result<(), Error> {

@@ -9,18 +9,139 @@ use serde::{Deserialize, Serialize};
 
 /// How alpha_t or v_t depends on t.
 ///
-/// In TOML and JSON either a number or a table: `alpha = 0.1`, `v = { r = 1.0, s = 1.0, delta = 0.1, k = 100, n = 2000,
-/// rounds = 10 }`.
+/// In TOML and JSON a number, a table or a word: `alpha = 0.1`, `v = { r = 1.0, s = 1.0, delta = 0.1, k = 100, n =
+/// 2000, rounds = 10 }`, `v = "auto"`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a number, or a table with `r`, `s`, `delta` and `k`, and where needed `n` and `rounds`"
-)]
+#[serde(from = "GivenSchedule", into = "GivenSchedule")]
 pub enum Schedule {
     /// The same value in every round.
     Constant(f64),
     /// beta_t of the theory.
     Theory(Theory),
+    /// A stated multiple of the noise sigma that the rewards show ([`Estimate`](crate::Estimate)), which each
+    /// algorithm's documentation gives. It carries no guarantee of the theory.
+    Auto,
+}
+
+/// lambda: a number, or `"auto"`, the one with the largest [`Evidence`](crate::Evidence), anew in every round; 1 before
+/// the first reward other than 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "GivenLambda", into = "GivenLambda")]
+pub enum Lambda {
+    /// The same in every round.
+    Value(f64),
+    /// By evidence.
+    Auto,
+}
+
+/// As in TOML and JSON.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number, or a table with `r`, `s`, `delta` and `k`, and where needed `n` and `rounds`, or \"auto\""
+)]
+enum GivenSchedule {
+    Constant(f64),
+    Theory(Theory),
+    Auto(Word),
+}
+
+/// As in TOML and JSON.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number, or \"auto\"")]
+enum GivenLambda {
+    Value(f64),
+    Auto(Word),
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Word {
+    Auto,
+}
+
+impl From<GivenSchedule> for Schedule {
+    fn from(given: GivenSchedule) -> Self {
+        match given {
+            GivenSchedule::Constant(value) => Self::Constant(value),
+            GivenSchedule::Theory(theory) => Self::Theory(theory),
+            GivenSchedule::Auto(Word::Auto) => Self::Auto,
+        }
+    }
+}
+
+impl From<Schedule> for GivenSchedule {
+    fn from(schedule: Schedule) -> Self {
+        match schedule {
+            Schedule::Constant(value) => Self::Constant(value),
+            Schedule::Theory(theory) => Self::Theory(theory),
+            Schedule::Auto => Self::Auto(Word::Auto),
+        }
+    }
+}
+
+impl From<GivenLambda> for Lambda {
+    fn from(given: GivenLambda) -> Self {
+        match given {
+            GivenLambda::Value(value) => Self::Value(value),
+            GivenLambda::Auto(Word::Auto) => Self::Auto,
+        }
+    }
+}
+
+impl From<Lambda> for GivenLambda {
+    fn from(lambda: Lambda) -> Self {
+        match lambda {
+            Lambda::Value(value) => Self::Value(value),
+            Lambda::Auto => Self::Auto(Word::Auto),
+        }
+    }
+}
+
+impl Default for Lambda {
+    fn default() -> Self {
+        Self::Value(1.0)
+    }
+}
+
+impl From<f64> for Lambda {
+    fn from(value: f64) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// For the checks of ranges, which are written for schedules.
+impl From<Lambda> for Schedule {
+    fn from(lambda: Lambda) -> Self {
+        match lambda {
+            Lambda::Value(value) => Self::Constant(value),
+            Lambda::Auto => Self::Auto,
+        }
+    }
+}
+
+impl Lambda {
+    /// The number, or what it is before the first reward other than 0.
+    #[must_use]
+    pub fn before(self) -> f64 {
+        match self {
+            Self::Value(value) => value,
+            Self::Auto => 1.0,
+        }
+    }
+
+    /// The value in the round of `at`.
+    pub(super) fn at(self, at: &Context<'_>) -> f64 {
+        match (self, at.posterior.estimate()) {
+            (Self::Auto, Some(estimate)) => estimate.lambda,
+            _ => self.before(),
+        }
+    }
+}
+
+/// sigma in the round of `at`.
+pub(super) fn sigma(at: &Context<'_>) -> f64 {
+    at.posterior.estimate().map_or(1.0, |estimate| estimate.sigma)
 }
 
 /// What the theory needs to know about the problem.
@@ -56,13 +177,14 @@ impl From<f64> for Schedule {
 }
 
 impl Schedule {
-    /// The value in the round of `at`; `shrink` divides delta.
-    pub(crate) fn at(&self, at: &Context<'_>, lambda: f64, shrink: impl Fn(&Theory) -> f64) -> f64 {
+    /// The value in the round of `at`; `shrink` divides delta, and `auto` is the multiple of sigma.
+    pub(crate) fn at(&self, at: &Context<'_>, lambda: Lambda, auto: f64, shrink: impl Fn(&Theory) -> f64) -> f64 {
         match self {
             Self::Constant(value) => *value,
+            Self::Auto => auto * sigma(at),
             Self::Theory(theory) => {
                 let Theory { r, s, delta, k, .. } = *theory;
-                Problem { d: at.total_dim(), k, lambda, r, s }.beta(at.round.t, delta / shrink(theory))
+                Problem { d: at.total_dim(), k, lambda: lambda.at(at), r, s }.beta(at.round.t, delta / shrink(theory))
             }
         }
     }

@@ -177,7 +177,7 @@ mod tests {
                 model.observe(&Observation { t: 1, block: 0, x, reward: x[0] }).expect("finite");
             }
             let posteriors = Arc::new(vec![model.posterior(0, 1.0).expect("factors")]);
-            let policy = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: alpha.into() });
+            let policy = Algorithm::C2ucb(C2ucb::new(1.0, alpha));
             let scorer = Scorer::new(&policy, posteriors, Round::new(1, 2)).expect("direction");
             let arms = Arms::new(&x, d).expect("rows");
             for (bounds, most) in [(Bounds::from_widths(&scorer), Some(104)), (Bounds::from_means(&scorer), by_means)] {

@@ -6,7 +6,7 @@ use crate::oracle::pairs_above;
 use crate::score::{Scorer, rows_per_task};
 use crate::tasks::{self, share_parts};
 use crate::{Arms, Error, Oracle, Scores, Ties};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// The rows, ascending, that may reach the floor of a block in which they are eligible, and perhaps some that just miss
 /// it. `means` and `widths` are prepared bounds. If a number is outside the range of f32, all rows are scored instead.
@@ -34,7 +34,9 @@ pub(crate) fn rows_reaching(
                     if by_means.is_empty() {
                         return Some(by_means);
                     }
-                    let rows = reaching(scorer, widths, &part.gather(&by_means).plain().ok()?, floors, room)?;
+                    let gathered = part.gather(&by_means);
+                    let rows = gathered.with_arms(|part| Ok(reaching(scorer, widths, part, floors, room)));
+                    let rows = rows.ok()??;
                     rows.into_iter().map(|row| by_means[row]).collect()
                 }
             };
@@ -98,7 +100,7 @@ impl Pairs {
             return Ok(None);
         }
         let reaching = |bounds: Bounds| {
-            let (upper, lower) = ends(scorer, &bounds, arms)?;
+            let AllEnds { uppers: upper, lowers: lower, .. } = ends(scorer, &bounds, arms)?;
             let lower = Scores::new(&lower, blocks, *arms, ties, scorer.round).ok()?;
             let floors = oracle.guess_floors(&lower, 1.0).ok()??;
             let pairs = if floors.len() == blocks { pairs_above(&upper, &floors) } else { return None };
@@ -111,7 +113,8 @@ impl Pairs {
         let mut scores = vec![f64::NEG_INFINITY; rows.len() * blocks];
         for (block, places) in of_block.iter().enumerate().filter(|(_, places)| !places.is_empty()) {
             let own: Vec<usize> = places.iter().map(|&place| rows[place]).collect();
-            let Some(own) = scorer.score_block(&arms.gather(&own).plain()?, block) else { return Ok(None) };
+            let own = arms.gather(&own).with_arms(|arms| Ok(scorer.score_block(arms, block)))?;
+            let Some(own) = own else { return Ok(None) };
             places.iter().zip(own).for_each(|(place, score)| scores[place * blocks + block] = score);
         }
         Ok(Some(Self { floors, rows, scores }))
@@ -123,12 +126,21 @@ impl Pairs {
     }
 }
 
-/// The ends of the bounds of all scores, upper and lower, row-major, -infinity where an arm is not eligible; none if a
-/// number is outside the range of f32.
-fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
+/// The bounds of all scores.
+pub(super) struct AllEnds {
+    /// The upper ends, row-major, -infinity where an arm is not eligible.
+    pub(super) uppers: Vec<f64>,
+    /// The lower ends.
+    pub(super) lowers: Vec<f64>,
+    /// The largest norm of a row, rounded.
+    pub(super) longest: f32,
+}
+
+/// The bounds of all scores; none if a number is outside the range of f32.
+pub(super) fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<AllEnds> {
     let (blocks, rows_per_task) = (scorer.blocks.len(), rows_per_task(scorer.kernel));
     let (mut uppers, mut lowers) = (vec![0.0; arms.len() * blocks], vec![0.0; arms.len() * blocks]);
-    let beyond = AtomicBool::new(false);
+    let (beyond, longest) = (AtomicBool::new(false), AtomicU32::new(0));
     let task = |room: &mut Room, task: usize, (uppers, lowers): (&mut [f64], &mut [f64])| {
         let part = arms.slice(task * rows_per_task..task * rows_per_task + uppers.len() / blocks);
         let finite = bounds.each_block(scorer, &part, room, |block, upper, lower| {
@@ -141,10 +153,14 @@ fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<(Vec<f6
         if !finite {
             beyond.store(true, Relaxed);
         }
+        // Numbers that are not negative are ordered as their bits are.
+        let most = room.products.norms()[..part.len()].iter().fold(0.0, |most: f32, norm| most.max(*norm));
+        longest.fetch_max(most.to_bits(), Relaxed);
     };
     let size = rows_per_task * blocks;
     share_parts(uppers.chunks_mut(size).zip(lowers.chunks_mut(size)), Room::default, task);
-    (!beyond.load(Relaxed)).then_some((uppers, lowers))
+    let longest = f32::from_bits(longest.into_inner());
+    (!beyond.load(Relaxed)).then_some(AllEnds { uppers, lowers, longest })
 }
 
 #[cfg(test)]
@@ -175,7 +191,7 @@ mod tests {
             let block = (place % BLOCKS) as u32;
             model.observe(&Observation { t: 1, block, x, reward: x[place % 3] }).expect("finite");
         }
-        let policy = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() });
+        let policy = Algorithm::C2ucb(C2ucb::new(1.0, 0.5));
         let scorer = Scorer::new(&policy, posteriors(&model), round).expect("direction");
         let arms = Arms::new(&x, D).expect("rows");
         let quotas = Assignment::new(vec![100; BLOCKS]);
@@ -205,7 +221,7 @@ mod tests {
         let draws = Round::new(2, 1).draws(0, Stream(300));
         let mut x: Vec<f64> = (0..(N * D) as u64).map(|id| 0.01 * draws.normal(id)).collect();
         sampled_rows(N).into_iter().for_each(|row| x[row * D..(row + 1) * D].iter_mut().for_each(|x| *x *= 100.0));
-        let policy = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() });
+        let policy = Algorithm::C2ucb(C2ucb::new(1.0, 0.5));
         let mut model = Model::new(D, BLOCKS).expect("shape");
         for place in 0..300 {
             let x: Vec<f64> = (0..D as u64).map(|id| draws.normal(1 << 40 | place << 8 | id)).collect();

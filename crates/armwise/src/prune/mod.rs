@@ -42,6 +42,17 @@ fn is_few(kept: usize, of: usize) -> bool {
     kept.saturating_mul(FEW) <= of
 }
 
+/// Upper ends of all scores, row-major, -infinity where an arm is not eligible, and an upper bound of the norms of all
+/// rows; none if scoring all arms is cheaper, or if the bounds fail.
+pub(crate) fn upper_ends(scorer: &Scorer<'_>, arms: &Arms<'_>) -> Option<(Vec<f64>, f64)> {
+    if !pays(scorer, arms) {
+        return None;
+    }
+    let bounds = means_for(scorer, arms.len()).or_else(|| Bounds::from_widths(scorer))?;
+    let floors::AllEnds { uppers, longest, .. } = floors::ends(scorer, &bounds, arms)?;
+    Some((uppers, 1.01 * f64::from(longest) + f64::from(f32::MIN_POSITIVE)))
+}
+
 /// Bounds from the means alone, if there are enough rows to pay for preparing them.
 pub(crate) fn means_for(scorer: &Scorer<'_>, rows: usize) -> Option<Bounds> {
     if rows >= ARMS_TO_A_FEATURE * scorer.dim { Bounds::from_means(scorer) } else { None }

@@ -8,7 +8,6 @@
 
 use super::bound::{Formula, FromNorm, WidthSource};
 use super::source::formulas_of_norms;
-use crate::Draw;
 use crate::kernel::{EIGHT, Kernel, Packed, Products};
 use crate::score::Scorer;
 use std::{fmt, sync::Arc};
@@ -114,24 +113,20 @@ impl Screen<'_> {
         marked.iter_mut().zip(norms).for_each(|(marked, norm)| *marked |= !norm.is_finite());
         for (block, (&floor, own)) in self.floors.iter().zip(&self.scorer.blocks).enumerate() {
             let (dots, formula, bonus) = (products.dots(block), self.screening.formulas[block], &own.bonus);
-            let mut most = [bonus.most];
-            if bonus.draw == Draw::None {
-                bonus.coefficients(&mut most);
-            }
+            let constant = own.constant();
+            let most = constant.unwrap_or(bonus.most);
             let Room { ids: own_ids, coefficients, places } = room;
             places.clear();
-            let [most] = most;
             pulp::Arch::new().dispatch(Few { formula, most, floor, dots, norms, reached: marked, places });
             if !eligible.is_empty() {
                 places.retain(|&row| eligible[row * blocks + block]);
             }
-            if bonus.draw == Draw::None {
+            own_ids.clear();
+            own_ids.extend(places.iter().map(|&row| ids[row]));
+            if constant.is_some() || own.coefficients_of_ids(own_ids, coefficients).is_none() {
                 places.iter().for_each(|&row| marked[row] = true);
                 continue;
             }
-            own_ids.clear();
-            own_ids.extend(places.iter().map(|&row| ids[row]));
-            own.coefficients(own_ids, coefficients);
             for (&row, &coefficient) in places.iter().zip(&*coefficients) {
                 // Not `>=`: NaN must not count as below the floor.
                 let below = upper(formula, coefficient, dots[row], norms[row]) < floor;
@@ -222,12 +217,12 @@ mod tests {
     #[test]
     fn all_that_reach_a_floor_are_marked() {
         let algorithms = [
-            Algorithm::Greedy(Greedy { lambda: 1.0 }),
-            Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() }),
-            Algorithm::Pc2ucb(Pc2ucb { lambda: 1.0, alpha: 0.5.into(), c: 1.0 }),
-            Algorithm::RoundWiseTs(RoundWiseTs { lambda: 1.0, v: 0.3.into() }),
-            Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.3.into() }),
-            Algorithm::Random(Random { lambda: 1.0 }),
+            Algorithm::Greedy(Greedy::new(1.0)),
+            Algorithm::C2ucb(C2ucb::new(1.0, 0.5)),
+            Algorithm::Pc2ucb(Pc2ucb::new(1.0, 0.5, 1.0)),
+            Algorithm::RoundWiseTs(RoundWiseTs::new(1.0, 0.3)),
+            Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.3)),
+            Algorithm::Random(Random::new(1.0)),
         ];
         let rows = 1_000;
         let x: Vec<f64> = (0..(rows * D) as u64).map(|id| draws().normal(id)).collect();

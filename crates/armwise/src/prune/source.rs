@@ -125,9 +125,9 @@ mod tests {
                 (0..2).map(|block| model.posterior(block, 0.5).expect("factors")).collect();
             let posteriors = Arc::new(posteriors);
             let algorithms = [
-                Algorithm::C2ucb(C2ucb { lambda: 0.5, alpha: 3.0.into() }),
-                Algorithm::Pc2ucb(Pc2ucb { lambda: 0.5, alpha: 0.3.into(), c: 1.0 }),
-                Algorithm::ArmWiseTs(ArmWiseTs { lambda: 0.5, v: 30.0.into() }),
+                Algorithm::C2ucb(C2ucb::new(0.5, 3.0)),
+                Algorithm::Pc2ucb(Pc2ucb::new(0.5, 0.3, 1.0)),
+                Algorithm::ArmWiseTs(ArmWiseTs::new(0.5, 30.0)),
             ];
             for (algorithm, features) in algorithms
                 .iter()

@@ -37,6 +37,15 @@ fn is_outer(bits: u64) -> bool {
     bits >> 1 < BELOW
 }
 
+/// Up to here from the middle, one ratio serves; 85% of all draws.
+const CENTRAL: f64 = 0.425;
+
+/// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988), by the letter.
+pub(crate) fn normal_of_tail(tail: f64) -> f64 {
+    let q = 0.5 - tail;
+    if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
+}
+
 pub(crate) fn normal_of_bits(bits: u64) -> f64 {
     let tail = tail_of_bits(bits);
     signed(if is_outer(bits) { outer((-ln(tail)).sqrt()) } else { central(0.5 - tail) }, bits)
@@ -202,16 +211,6 @@ const FAR: [[f64; 8]; 2] = [
 mod tests {
     use super::*;
     use crate::{Round, Stream, kernel::Kernel};
-
-    /// Up to here from the middle, one ratio serves; 85% of all draws.
-    const CENTRAL: f64 = 0.425;
-
-    /// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988), by the
-    /// letter.
-    fn normal_of_tail(tail: f64) -> f64 {
-        let q = 0.5 - tail;
-        if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
-    }
 
     /// Choosing the ratio by the bits agrees with choosing it by the tail, except exactly at the boundary.
     #[test]

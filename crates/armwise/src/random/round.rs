@@ -44,6 +44,14 @@ impl Stream {
     pub const BONUS: Self = Self(1);
     /// The order of arms with equal scores.
     pub const TIES: Self = Self(2);
+    /// The seeds of fresh rounds, by which probabilities are counted: none of their draws is one of the round's own.
+    pub const REPLICATE: Self = Self(16);
+    /// The draw that all arms of a round share, in all blocks.
+    pub const SHARED: Self = Self(3);
+    /// The draw that the arms of a group share, in all blocks.
+    pub const GROUP: Self = Self(4);
+    /// The own draw of an arm that stands for the largest of several.
+    pub const BEST: Self = Self(5);
 }
 
 /// All draws of one (seed, t, block, stream), indexed by arm id.

@@ -6,9 +6,9 @@
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
 use crate::kernel::{Kernel, Packed, Products};
-use crate::policy::{Draw, Times};
+use crate::policy::{Drawn, Times};
 use crate::tasks::share_parts;
-use crate::{Arms, Bonus, Context, Draws, Error, Features, Pick, Policy, Posterior, Round, Stream};
+use crate::{Arms, Auto, Bonus, Context, Draw, Error, Features, InTurn, Pick, Policy, Posterior, Round};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -30,6 +30,10 @@ pub(crate) struct Scorer<'p> {
     pub(crate) blocks: Vec<BlockScorer<'p>>,
     pub(crate) packed: Vec<Packed<f64>>,
     pub(crate) dim: usize,
+    /// What the policy chose by itself.
+    pub(crate) auto: Option<Auto>,
+    /// How scores change with every arm that is taken.
+    pub(crate) in_turn: Option<InTurn>,
 }
 
 /// What the policy said about a block.
@@ -37,7 +41,7 @@ pub(crate) struct BlockScorer<'p> {
     block: usize,
     pub(crate) direction: Vec<f64>,
     pub(crate) bonus: Bonus<'p>,
-    draws: Draws,
+    drawn: Drawn,
 }
 
 /// An arm's score and where it comes from.
@@ -69,11 +73,14 @@ impl<'p> Scorer<'p> {
                 let what = "elements in the policy's direction";
                 return Err(Error::Dimension { what, expected: dim, found: direction.len() });
             }
-            let draws = round.draws(block, Stream::BONUS);
-            Ok(BlockScorer { block: block as usize, direction, bonus: policy.bonus(&at), draws })
+            let bonus = policy.bonus(&at);
+            let drawn = Drawn::new(bonus.draw, bonus.scope, round, block);
+            Ok(BlockScorer { block: block as usize, direction, bonus, drawn })
         };
         let blocks = (0..).zip(&*posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
-        let mut scorer = Self { round, kernel, posteriors, blocks, packed: Vec::new(), dim };
+        let at = Context { round, block: 0, blocks: posteriors.len(), count, posterior: &posteriors[0] };
+        let (auto, in_turn) = (policy.auto(&at), policy.in_turn(&at));
+        let mut scorer = Self { round, kernel, posteriors, blocks, packed: Vec::new(), dim, auto, in_turn };
         let pack = |block: &BlockScorer<'_>| kernel.pack(&block.direction, scorer.w(block));
         scorer.packed = scorer.blocks.iter().map(pack).collect();
         Ok(scorer)
@@ -122,13 +129,13 @@ impl<'p> Scorer<'p> {
     }
 
     /// The explanations of chosen arms, from the same operations in the same order as [`score`](Self::score);
-    /// `features` are the rows of the picks, `ids` their ids.
-    pub(crate) fn explain(&self, features: &[f64], ids: &[u64], picks: &[Pick]) -> Vec<Explanation> {
+    /// `features` are the rows of the picks.
+    pub(crate) fn explain(&self, arms: &Arms<'_>, features: &[f64], picks: &[Pick]) -> Vec<Explanation> {
         let mut all = Vec::with_capacity(picks.len());
         let mut products = Products::default();
         for run in picks.chunk_by(|a, b| a.block == b.block) {
             let block = run[0].block;
-            let BlockScorer { direction, bonus, draws, .. } = &self.blocks[block];
+            let BlockScorer { direction, bonus, drawn, .. } = &self.blocks[block];
             let posterior = &self.posteriors[block];
             let rows = all.len()..all.len() + run.len();
             let features = &features[rows.start * self.dim..rows.end * self.dim];
@@ -142,7 +149,8 @@ impl<'p> Scorer<'p> {
                 kernel.products(features, &[mean, kernel.pack(direction, None)], &mut products);
             }
             let mut own = vec![0.0; run.len()];
-            bonus.draw.fill(draws, &ids[rows], &mut own);
+            let keys: Vec<u64> = run.iter().map(|pick| drawn.key(arms.keys(), pick.row)).collect();
+            drawn.fill(&keys, &mut own);
             let mut coefficients = own.clone();
             bonus.coefficients(&mut coefficients);
             for place in 0..run.len() {
@@ -169,7 +177,7 @@ impl<'p> Scorer<'p> {
         if flags > 1 && flags != blocks {
             return Err(Error::Dimension { what: "eligible flags per arm", expected: blocks, found: flags });
         }
-        Ok(())
+        self.blocks.iter().try_for_each(|block| block.drawn.check(arms.keys()))
     }
 
     /// The scores of arms in one block, whether eligible or not; none if one is not finite.
@@ -213,22 +221,32 @@ impl<'p> Scorer<'p> {
 }
 
 impl BlockScorer<'_> {
-    /// The coefficients of a part's arms; `ids` is a buffer for their ids.
-    pub(crate) fn coefficients_of(&self, part: &Arms<'_>, ids: &mut Vec<u64>, out: &mut Vec<f64>) {
-        if self.bonus.draw == Draw::None {
-            out.resize(part.len(), 0.0);
-            self.bonus.coefficients(out);
+    /// The coefficients of a part's arms; `keys` is a buffer for the keys of their draws.
+    pub(crate) fn coefficients_of(&self, part: &Arms<'_>, keys: &mut Vec<u64>, out: &mut Vec<f64>) {
+        if let Some(constant) = self.constant() {
+            out.clear();
+            out.resize(part.len(), constant);
         } else {
-            part.keys().ids_into(ids);
-            self.coefficients(ids, out);
+            self.drawn.keys_into(part.keys(), keys);
+            self.coefficients(keys, out);
         }
     }
 
-    /// The coefficients of the arms with these ids.
-    pub(crate) fn coefficients(&self, ids: &[u64], out: &mut Vec<f64>) {
-        out.resize(ids.len(), 0.0);
-        self.bonus.draw.fill(&self.draws, ids, out);
+    /// The coefficients of the arms with these keys.
+    fn coefficients(&self, keys: &[u64], out: &mut Vec<f64>) {
+        out.resize(keys.len(), 0.0);
+        self.drawn.fill(keys, out);
         self.bonus.coefficients(out);
+    }
+
+    /// The coefficients of the arms with these ids; none if ids do not tell.
+    pub(crate) fn coefficients_of_ids(&self, ids: &[u64], out: &mut Vec<f64>) -> Option<()> {
+        self.drawn.is_by_id().then(|| self.coefficients(ids, out))
+    }
+
+    /// The coefficient that all arms have, if they have the same.
+    pub(crate) fn constant(&self) -> Option<f64> {
+        self.drawn.constant().map(|draw| self.bonus.constant(draw))
     }
 }
 
@@ -239,18 +257,8 @@ impl Times {
     }
 }
 
-impl Draw {
-    fn fill(self, draws: &Draws, ids: &[u64], out: &mut [f64]) {
-        match self {
-            Self::None => {}
-            Self::Uniform => draws.uniforms(ids, out),
-            Self::Normal => draws.normals(ids, out),
-        }
-    }
-}
-
 /// Finds why a score is not finite: a bad feature always makes its row's product NaN or infinite.
-fn blame(arms: &Arms<'_>, row: usize, block: usize, value: f64) -> Error {
+pub(crate) fn blame(arms: &Arms<'_>, row: usize, block: usize, value: f64) -> Error {
     let x = arms.row(row);
     match x.iter().position(|x| !x.is_finite()) {
         Some(column) => Error::FeatureNotFinite { row, column, value: x[column] },

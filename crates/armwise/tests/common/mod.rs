@@ -2,7 +2,10 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(missing_docs, clippy::missing_panics_doc, reason = "test code")]
 
-use armwise::{Algorithm, Arms, Constraint, Decision, Description, Learner, Policy, Round, Stream};
+use armwise::{
+    Algorithm, ArmWiseTs, Arms, BestOf, Constraint, Decision, Description, Lambda, Learner, Noise, Pc2ucb, Policy,
+    Round, RoundWiseTs, Schedule, Scope, Stream,
+};
 
 /// Draws of a test's own, apart from the library's streams.
 pub(crate) fn draws(seed: u64, t: u64) -> armwise::Draws {
@@ -34,7 +37,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Every algorithm that the library names, with parameters that matter.
+/// Every algorithm that the library names and that scores each arm by itself, with parameters that matter.
 pub(crate) fn every_algorithm() -> Vec<Algorithm> {
     let of = |description: &&Description| {
         let value = |name: &str| match name {
@@ -49,7 +52,25 @@ pub(crate) fn every_algorithm() -> Vec<Algorithm> {
             description.parameters.iter().filter_map(|parameter| Some((parameter.name, value(parameter.name)?)));
         Algorithm::new(description.name, &given.collect::<Vec<_>>()).expect("good parameters")
     };
-    Algorithm::ALL.iter().map(of).collect()
+    Algorithm::ALL.iter().filter(|description| !description.in_turn).map(of).collect()
+}
+
+/// Every algorithm, and those with a switch also in every position that needs no column.
+pub(crate) fn every_variant() -> Vec<Algorithm> {
+    let scopes =
+        [Scope::Shared, Scope::Mixed(0.4), Scope::BestOf(BestOf::Draws(5)), Scope::BestOf(BestOf::Enough { k: 9 })];
+    let scoped = scopes.into_iter().flat_map(|scope| {
+        let ts = Algorithm::ArmWiseTs(ArmWiseTs { scope, ..ArmWiseTs::new(0.7, 0.9) });
+        [ts, Algorithm::Pc2ucb(Pc2ucb { scope, ..Pc2ucb::new(0.7, 0.9, 1.0) })]
+    });
+    let (lambda, auto) = (Lambda::Auto, Schedule::Auto);
+    let autos = [
+        Algorithm::ArmWiseTs(ArmWiseTs::new(lambda, auto)),
+        Algorithm::ArmWiseTs(ArmWiseTs { noise: Noise::Estimated, ..ArmWiseTs::new(lambda, 1.0) }),
+        Algorithm::Pc2ucb(Pc2ucb::new(lambda, auto, 1.0)),
+        Algorithm::RoundWiseTs(RoundWiseTs::new(lambda, auto)),
+    ];
+    every_algorithm().into_iter().chain(scoped).chain(autos).collect()
 }
 
 /// A learner that has seen `rounds` rounds of 20 random arms per block, k = 5.

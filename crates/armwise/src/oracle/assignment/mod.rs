@@ -316,6 +316,10 @@ impl Oracle for Assignment {
         }
         Ok(rows_of(&self.fill(part, &self.network(part)?, None)?.arms))
     }
+
+    fn data(&self) -> Option<crate::Constraint> {
+        Some(crate::Constraint::Assignment(self.clone()))
+    }
 }
 
 impl Assignment {

@@ -123,10 +123,18 @@ impl BlockQuotas {
     }
 
     /// The minimum and the maximum of a block.
-    pub(super) fn bounds(&self, block: usize) -> (usize, usize) {
+    pub(crate) fn bounds(&self, block: usize) -> (usize, usize) {
         match self {
             Self::All(quota) => quota.bounds(),
             Self::Each(each) => each[block].bounds(),
+        }
+    }
+
+    /// For how many blocks there are quotas; none for any number of them.
+    pub(crate) fn blocks(&self) -> Option<usize> {
+        match self {
+            Self::All(_) => None,
+            Self::Each(each) => Some(each.len()),
         }
     }
 }

@@ -127,4 +127,8 @@ impl Oracle for Budget {
         let problem = self.problem(part)?;
         Ok(skyband::rows(&problem, part))
     }
+
+    fn data(&self) -> Option<crate::Constraint> {
+        Some(crate::Constraint::Budget(self.clone()))
+    }
 }

@@ -7,11 +7,13 @@
 mod forest;
 mod greedy;
 mod sort;
+mod taking;
 
 pub(super) use forest::nest;
 pub(super) use sort::Sorter;
 
-use super::{Limit, Missing, OnInfeasible, Oracle, Price, Scores, Selection, rows_of};
+use super::columns::each_eligible;
+use super::{Limit, Missing, OnInfeasible, Oracle, Price, Scores, Selection, Taking, rows_of};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
@@ -172,6 +174,61 @@ impl Quotas {
     }
 }
 
+/// Sets of arms that do not compete with each other: the set of each arm, and of each set its limit and the least and the
+/// largest number of its arms.
+pub(crate) type Separate = (Vec<u32>, Vec<(Limit, [usize; 2])>);
+
+impl Quotas {
+    /// The sets in which arms compete, where each arm is in one group at most and the total does not bind; an arm that
+    /// may not be chosen is in none (`u32::MAX`).
+    pub(crate) fn separate(&self, scores: &Scores<'_>) -> Result<Option<Separate>, Error> {
+        let total = self.total()?;
+        let mut sorter = Sorter::new(&self.groups, scores)?;
+        let mut of = vec![u32::MAX; scores.values().len()];
+        let mut sizes: Vec<usize> = Vec::new();
+        // The set of each class, and the group of each set: several classes may be in the same one group.
+        let (mut set_of, mut groups): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
+        let mut several = false;
+        each_eligible(scores, |arm, _| {
+            let class = sorter.class(&self.groups, arm)?;
+            while set_of.len() <= class {
+                let of = &sorter.classes()[set_of.len()];
+                several |= of.len() > 1;
+                let group = of.first().copied();
+                let set = groups.iter().position(|known| *known == group).unwrap_or(groups.len());
+                if set == groups.len() {
+                    groups.push(group);
+                    sizes.push(0);
+                }
+                set_of.push(set);
+            }
+            sizes[set_of[class]] += 1;
+            of[scores.place(arm)] = set_of[class] as u32;
+            Ok(())
+        })?;
+        if several {
+            return Ok(None);
+        }
+        let alone = groups.len() <= 1;
+        let limits = |(group, &size): (&Option<usize>, &usize)| {
+            let (limit, min, max) = match *group {
+                Some(group) => {
+                    let limits = &sorter.groups[group];
+                    (limits.most().to_owned(), limits.min, limits.max)
+                }
+                None => (Limit::K, 0, usize::MAX),
+            };
+            let (min, max) = if alone { (min.max(total.min), max.min(total.max)) } else { (min, max) };
+            (limit, [min, max.min(size)])
+        };
+        let limits: Vec<(Limit, [usize; 2])> = groups.iter().zip(&sizes).map(limits).collect();
+        let sum = |which: usize| limits.iter().map(|(_, limits)| limits[which]).fold(0, usize::saturating_add);
+        let binds = !alone && (sum(1) > total.max || sum(0) < total.min);
+        let possible = limits.iter().all(|(_, [min, max])| min <= max);
+        Ok((!binds && possible).then_some((of, limits)))
+    }
+}
+
 impl Oracle for Quotas {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         let forest = forest::Forest::build(self, scores)?;
@@ -198,9 +255,17 @@ impl Oracle for Quotas {
         Ok(selection)
     }
 
+    fn taking(&self, scores: &Scores<'_>) -> Result<Option<Box<dyn Taking>>, Error> {
+        Ok(Some(Box::new(taking::Filling::new(self, scores)?)))
+    }
+
     fn candidates(&self, part: &Scores<'_>) -> Result<Vec<usize>, Error> {
         let forest = forest::Forest::build(self, part)?;
         let outcome = greedy::solve(&forest, part, OnInfeasible::Fill)?;
         Ok(rows_of(outcome.chosen.iter().chain(&outcome.dropped)))
+    }
+
+    fn data(&self) -> Option<crate::Constraint> {
+        Some(crate::Constraint::Quotas(self.clone()))
     }
 }

@@ -31,7 +31,7 @@ use std::sync::{Mutex, PoisonError};
 /// # Example
 /// ```
 /// use armwise::{Algorithm, Arms, C2ucb, Catalogue, Constraint, Learner, Round};
-/// let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.5.into() });
+/// let algorithm = Algorithm::C2ucb(C2ucb::new(1.0, 0.5));
 /// let mut learner = Learner::new(algorithm, 2, 1)?;
 /// let items = Catalogue::new(&Arms::new(&[1.0, 0.0, 0.8, 0.6, 0.0, 1.0][..], 2)?)?;
 /// for t in 1..=3 {
@@ -118,7 +118,7 @@ mod tests {
         let draws = Round::new(1, 1).draws(0, Stream(300));
         let x: Vec<f64> = (0..(N * D) as u64).map(|id| draws.normal(id) / 6.0).collect();
         let catalogue = Catalogue::new(&Arms::new(&x, D).expect("rows")).expect("finite");
-        let algorithm = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 0.2.into() });
+        let algorithm = Algorithm::C2ucb(C2ucb::new(1.0, 0.2));
         let mut learner = Learner::new(algorithm, D, 1).expect("parameters");
         let mut few = 0;
         for t in 1..=20 {

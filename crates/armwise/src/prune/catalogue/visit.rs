@@ -134,14 +134,16 @@ impl Catalogue {
         let score = |batch: &[Candidate]| -> Vec<Candidate> {
             let rows: Vec<usize> = batch.iter().map(|arm| arm.place).collect();
             let gathered = arms.gather(&rows);
-            let part = gathered.plain().expect("a batch is not empty");
-            let mut products = Products::default();
-            match part.features() {
-                Features::F32(x) => self.kernel.products(x, &scorer.packed, &mut products),
-                Features::F64(x) => self.kernel.products(x, &scorer.packed, &mut products),
-            }
-            let (mut ids, mut coefficients) = (Vec::new(), Vec::new());
-            block.coefficients_of(&part, &mut ids, &mut coefficients);
+            let (mut products, mut ids, mut coefficients) = (Products::default(), Vec::new(), Vec::new());
+            let ready = gathered.with_arms(|part| {
+                match part.features() {
+                    Features::F32(x) => self.kernel.products(x, &scorer.packed, &mut products),
+                    Features::F64(x) => self.kernel.products(x, &scorer.packed, &mut products),
+                }
+                block.coefficients_of(part, &mut ids, &mut coefficients);
+                Ok(())
+            });
+            ready.expect("a batch is not empty");
             let arm = |(place, &row): (usize, &usize)| {
                 let width = products.widths(0)[place];
                 let score = products.dots(0)[place] + block.bonus.times.of(coefficients[place], width);

@@ -1,0 +1,76 @@
+//! Any additive constraint of the library: an arm that is chosen is left out and the rest solved again, an arm that is not
+//! is made so good that it must be chosen. One more solution for each arm and round, so it serves for the arms of a log
+//! rather than for all arms of a table.
+
+use super::{Averages, Problem};
+use crate::evaluate::{Inclusion, tail, threshold};
+use crate::{Error, Learner, Oracle, Pick, Policy, Quality, Scores};
+use std::collections::HashSet;
+
+/// Scores that are looked at, at most; otherwise it is counted.
+const WORK: usize = 40_000_000_000;
+
+impl<P: Policy> Learner<P> {
+    /// None if there would be too much to solve, or if the oracle cannot prove its answers.
+    pub(in crate::evaluate) fn critical_in_any(
+        &self,
+        problem: &Problem<'_>,
+        oracle: &dyn Oracle,
+        picks: &[Pick],
+    ) -> Result<Option<Inclusion>, Error> {
+        let (blocks, shape) = (problem.spreads.len(), problem.spreads[0].shape);
+        let solutions = problem.replicates.saturating_mul(picks.len());
+        if solutions.saturating_mul(problem.laws.len()) > WORK {
+            return Ok(None);
+        }
+        let mut averages = Averages::new(picks.len());
+        for number in 0..problem.replicates {
+            let (round, mut scores) = self.fresh_scores(problem, number)?;
+            let solve = |scores: &[f64]| oracle.argmax(&Scores::new(scores, blocks, *problem.arms, self.ties, round)?);
+            let best = solve(&scores)?;
+            if best.quality != Quality::Optimal || !best.missing.is_empty() {
+                return Ok(None);
+            }
+            let chosen: HashSet<Pick> = best.arms.iter().copied().collect();
+            let largest = scores.iter().filter(|score| score.is_finite()).fold(0.0_f64, |most, s| most.max(s.abs()));
+            // More than any change of the other arms can make up for.
+            let certain = 4.0 * largest * (best.arms.len() + 2) as f64;
+            let mut chances = Vec::with_capacity(picks.len());
+            for pick in picks {
+                let place = pick.row * blocks + pick.block;
+                let own = scores[place];
+                if own == f64::NEG_INFINITY {
+                    chances.push(0.0);
+                    continue;
+                }
+                let is_chosen = chosen.contains(pick);
+                scores[place] = if is_chosen { f64::NEG_INFINITY } else { certain };
+                let other = solve(&scores);
+                scores[place] = own;
+                let critical = match other {
+                    // Without it nothing fits; or with it.
+                    Err(Error::Infeasible(_)) => {
+                        if is_chosen {
+                            f64::NEG_INFINITY
+                        } else {
+                            f64::INFINITY
+                        }
+                    }
+                    Err(error) => return Err(error),
+                    Ok(other) if other.quality != Quality::Optimal => return Ok(None),
+                    Ok(other) if is_chosen => other.objective - (best.objective - own),
+                    Ok(other) if other.arms.contains(pick) => best.objective - (other.objective - certain),
+                    Ok(_) => f64::INFINITY,
+                };
+                let [location, scale] = problem.laws[place];
+                chances.push(match threshold::inverse(location, scale) {
+                    Some(_) if critical.is_infinite() => f64::from(u8::from(critical < 0.0)),
+                    Some(inverse) => tail::above(shape, (location - critical) * inverse).0,
+                    None => f64::from(u8::from(is_chosen)),
+                });
+            }
+            averages.add(&chances);
+        }
+        Ok(Some(averages.inclusion()))
+    }
+}

@@ -1,0 +1,94 @@
+//! Probabilities by critical values: with the other scores fixed, an arm is chosen exactly if its own score is above a
+//! number that they determine, so its probability is the mean of P(S_i > c_i) over draws of the others.
+//!
+//! OPT(S_i) = max(A, B + S_i), A the best without the arm and B + S_i the best with it, so c_i = A - B. The mean over fresh
+//! rounds is without bias for any number of them. Its spread is that of the threshold, not that of a coin: for the best k
+//! of many arms about 1 / sqrt(k) of the probability itself for one round, where counting has 1 / sqrt(pi).
+//! The draws of the round itself are never among them: given that an arm was chosen they are not fresh.
+
+mod any;
+mod assignment;
+mod row;
+mod sets;
+
+pub(super) use assignment::is_plain;
+
+use super::Inclusion;
+use super::counted::fresh;
+use super::spread::Spread;
+use crate::{Arms, Error, Learner, Method, Policy, Round};
+
+/// What a round's scores are made from.
+pub(super) struct Problem<'a> {
+    pub(super) arms: &'a Arms<'a>,
+    pub(super) spreads: &'a [Spread],
+    /// direction . x and width of every arm, row-major.
+    pub(super) measured: &'a [[f64; 2]],
+    /// Location and scale of every arm's score.
+    pub(super) laws: &'a [[f64; 2]],
+    pub(super) round: Round,
+    pub(super) replicates: usize,
+}
+
+impl<P: Policy> Learner<P> {
+    /// The scores of a fresh round, -infinity where an arm may not be chosen.
+    fn fresh_scores(&self, problem: &Problem<'_>, number: usize) -> Result<(Round, Vec<f64>), Error> {
+        let round = fresh(problem.round)(number);
+        let scorer = self.scorer(round)?;
+        let (blocks, arms) = (problem.spreads.len(), problem.arms);
+        let mut scores = vec![f64::NEG_INFINITY; problem.measured.len()];
+        let (mut keys, mut coefficients) = (Vec::new(), Vec::new());
+        for (block, spread) in problem.spreads.iter().enumerate() {
+            scorer.blocks[block].coefficients_of(arms, &mut keys, &mut coefficients);
+            let own = scores[block..].iter_mut().step_by(blocks).zip(problem.measured[block..].iter().step_by(blocks));
+            for ((score, [dot, width]), coefficient) in own.zip(&coefficients) {
+                *score = dot + coefficient * spread.unit(*width);
+            }
+        }
+        if arms.eligible().is_some() {
+            for (place, score) in scores.iter_mut().enumerate() {
+                if !arms.is_eligible(place / blocks, place % blocks) {
+                    *score = f64::NEG_INFINITY;
+                }
+            }
+        }
+        Ok((round, scores))
+    }
+}
+
+/// Means and standard errors of what each fresh round says about each arm.
+struct Averages {
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+    count: usize,
+}
+
+impl Averages {
+    fn new(arms: usize) -> Self {
+        Self { sums: vec![0.0; arms], squares: vec![0.0; arms], count: 0 }
+    }
+
+    fn add(&mut self, chances: &[f64]) {
+        for ((sum, square), chance) in self.sums.iter_mut().zip(&mut self.squares).zip(chances) {
+            *sum += chance;
+            *square += chance * chance;
+        }
+        self.count += 1;
+    }
+
+    fn inclusion(self) -> Inclusion {
+        let n = self.count as f64;
+        let error = |(sum, square): (&f64, &f64)| {
+            let spread = (square - sum * sum / n).max(0.0) / (n - 1.0);
+            // One round says nothing about how far it strays.
+            if self.count > 1 { (spread / n).sqrt() } else { f64::INFINITY }
+        };
+        Inclusion {
+            method: Method::CriticalValue,
+            probabilities: self.sums.iter().map(|sum| (sum / n).clamp(0.0, 1.0)).collect(),
+            standard_errors: self.sums.iter().zip(&self.squares).map(error).collect(),
+            replicates: self.count,
+            laws: Vec::new(),
+        }
+    }
+}

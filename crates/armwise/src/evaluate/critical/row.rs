@@ -1,0 +1,183 @@
+//! The chances of the blocks of one row at given prices: which of several independent scores, each with its own
+//! handicap, is the largest, if it beats staying outside.
+//!
+//! ```text
+//! P(j) = integral over y > V_0 of f_j(y - V_j) product over l != j of F_l(y - V_l) dy
+//! ```
+
+#![allow(clippy::needless_range_loop, reason = "loops over several arrays at once, for registers")]
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+
+use crate::evaluate::spread::Shape;
+use crate::evaluate::tail::{self, Of, Standard, run};
+use crate::evaluate::threshold::{self, nodes};
+
+/// One row, and room for its work.
+#[derive(Default)]
+pub(super) struct Row {
+    /// Block, location with the handicap, one over the scale (0 for a point).
+    arms: Vec<(usize, f64, f64)>,
+    shape: Option<Shape>,
+    /// What staying outside is worth.
+    outside: f64,
+    nodes: Vec<[f64; 2]>,
+    /// Of each arm, at each node: P(below) and density.
+    below: Vec<f64>,
+    density: Vec<f64>,
+    /// Of each arm, at each node: the chance that all others are below.
+    others: Vec<f64>,
+    running: Vec<f64>,
+}
+
+impl Row {
+    /// Takes a row: the laws of its arms, which of them may be chosen, and what each block is worth to the others.
+    pub(super) fn set(
+        &mut self,
+        shape: Shape,
+        laws: &[[f64; 2]],
+        eligible: impl Fn(usize) -> bool,
+        worth: impl Fn(usize) -> f64,
+    ) {
+        self.arms.clear();
+        self.shape = Some(shape);
+        self.outside = worth(laws.len());
+        for (block, &[location, scale]) in laws.iter().enumerate() {
+            let worth = worth(block);
+            if eligible(block) && worth > f64::NEG_INFINITY {
+                self.arms.push((block, location + worth, threshold::inverse(location, scale).unwrap_or(0.0)));
+            }
+        }
+    }
+
+    /// Appends the chance of each wanted block.
+    pub(super) fn chances(&mut self, wanted: &[usize], out: &mut Vec<f64>) {
+        let shape = self.shape.unwrap_or(Shape::Normal);
+        let [first, last] = tail::reach(shape);
+        let end =
+            |&(_, at, inverse): &(usize, f64, f64), reach: f64| if inverse > 0.0 { at + reach / inverse } else { at };
+        // Below the highest of all lower ends something else is certainly better.
+        let low = self.arms.iter().map(|arm| end(arm, first)).fold(self.outside, f64::max);
+        let high = self.arms.iter().map(|arm| end(arm, last)).fold(low, f64::max);
+        if high <= low {
+            // Nothing is random: a point, or staying outside.
+            let best = self.arms.iter().find(|arm| arm.1 >= low && low > self.outside).map(|arm| arm.0);
+            return out.extend(wanted.iter().map(|block| f64::from(u8::from(best == Some(*block)))));
+        }
+        self.make_nodes(shape, low, high);
+        let n = self.nodes.len();
+        self.below.resize(self.arms.len() * n, 0.0);
+        self.density.resize(self.arms.len() * n, 0.0);
+        for (place, &(_, at, inverse)) in self.arms.iter().enumerate() {
+            let cut = place * n..(place + 1) * n;
+            let (below, density) = (&mut self.below[cut.clone()], &mut self.density[cut]);
+            if inverse > 0.0 {
+                run(shape, Below { nodes: &self.nodes, at, inverse, below, density });
+            } else {
+                below.iter_mut().zip(&self.nodes).for_each(|(below, [y, _])| *below = f64::from(u8::from(at <= *y)));
+                density.fill(0.0);
+            }
+        }
+        self.multiply();
+        for &block in wanted {
+            out.push(self.chance(shape, block).clamp(0.0, 1.0));
+        }
+    }
+
+    /// Of each arm, the product of the chances of all others to be below, at each node: those before it times those
+    /// after it.
+    fn multiply(&mut self) {
+        let (n, arms) = (self.nodes.len(), self.arms.len());
+        self.others.clear();
+        self.others.resize(arms * n, 1.0);
+        self.running.clear();
+        self.running.resize(n, 1.0);
+        for place in (0..arms).rev() {
+            let cut = place * n..(place + 1) * n;
+            self.others[cut.clone()].copy_from_slice(&self.running);
+            self.running.iter_mut().zip(&self.below[cut]).for_each(|(product, below)| *product *= below);
+        }
+        self.running.fill(1.0);
+        for place in 0..arms {
+            let cut = place * n..(place + 1) * n;
+            let others = &mut self.others[cut.clone()];
+            for ((others, product), below) in others.iter_mut().zip(&mut self.running).zip(&self.below[cut]) {
+                *others *= *product;
+                *product *= below;
+            }
+        }
+    }
+
+    fn chance(&self, shape: Shape, block: usize) -> f64 {
+        let n = self.nodes.len();
+        let Some(place) = self.arms.iter().position(|arm| arm.0 == block) else { return 0.0 };
+        let (_, at, inverse) = self.arms[place];
+        if inverse <= 0.0 {
+            if at <= self.outside {
+                return 0.0;
+            }
+            let below = |other: usize| match self.arms[other] {
+                (_, location, inverse) if inverse > 0.0 => 1.0 - tail::above(shape, (location - at) * inverse).0,
+                (other, location, _) => f64::from(u8::from(location < at || location <= at && block < other)),
+            };
+            return (0..self.arms.len()).filter(|&other| other != place).map(below).product();
+        }
+        let cut = place * n..(place + 1) * n;
+        let (density, others) = (&self.density[cut.clone()], &self.others[cut]);
+        self.nodes.iter().zip(density).zip(others).fold(0.0, |sum, ((node, dense), rest)| sum + node[1] * dense * rest)
+    }
+
+    fn make_nodes(&mut self, shape: Shape, low: f64, high: f64) {
+        /// An arm that varies within less of the range than this is narrow: the range is cut around it.
+        const NARROW: f64 = 0.05;
+        let [first, last] = tail::core(shape);
+        let fine = tail::fineness(shape);
+        let (mut cuts, mut narrow, mut wide) = (vec![low, high], Vec::new(), f64::INFINITY);
+        for &(_, at, inverse) in &self.arms {
+            if inverse <= 0.0 {
+                cuts.push(at);
+                continue;
+            }
+            let (begin, end, scale) = (at + first / inverse, at + last / inverse, fine / inverse);
+            if scale < NARROW * (high - low) {
+                cuts.extend([begin, end, 0.5 * (begin + end)]);
+                narrow.push([begin, end, scale]);
+            } else {
+                wide = wide.min(scale);
+                if tail::has_ends(shape) {
+                    cuts.extend([begin, end]);
+                }
+            }
+        }
+        cuts.retain(|cut| *cut >= low && *cut <= high);
+        cuts.sort_unstable_by(f64::total_cmp);
+        self.nodes = nodes(&cuts, |from, to| {
+            let narrow = narrow.iter().filter(|[begin, end, _]| *end > from && *begin < to).map(|of| of[2]);
+            // Products of several laws vary faster than each.
+            0.7 * narrow.fold(wide, f64::min).min(to - from)
+        });
+    }
+}
+
+#[expect(clippy::struct_field_names, reason = "what lies below, and the density there")]
+struct Below<'a> {
+    nodes: &'a [[f64; 2]],
+    at: f64,
+    inverse: f64,
+    below: &'a mut [f64],
+    density: &'a mut [f64],
+}
+
+impl Of for Below<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call<S: Standard>(self, standard: S) {
+        let n = self.nodes.len();
+        let (below, density) = (&mut self.below[..n], &mut self.density[..n]);
+        for node in 0..n {
+            let (small, low, dense) = standard.tail((self.at - self.nodes[node][0]) * self.inverse);
+            below[node] = if low { 1.0 - small } else { small };
+            density[node] = dense * self.inverse;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! How probable it was that an arm is chosen: what an honest evaluation from a log divides by.
+//!
+//! The probability pi of an arm is over the draws that the policy makes in the round, given all that was learned
+//! before. Arms that draw for themselves have independent scores, so pi can be computed; where all share a draw, it can
+//! only be counted. What was done is always said ([`Method`]). `threshold` computes, `critical` averages what the
+//! others leave an arm to reach, `counted` counts.
+//!
+//! And what follows from it: what another policy would have earned, from the log of the one that chose. A [`Log`] is
+//! checked once; [`Log::evaluate`] estimates from it, with intervals that hold though the logging policy learned.
+
+mod counted;
+mod critical;
+mod estimate;
+mod exact;
+mod interval;
+mod law;
+mod log;
+mod parts;
+mod sets;
+mod spread;
+mod tail;
+mod threshold;
+
+pub use estimate::{Confidence, Estimate, Estimator, Evaluation, Shrinkage};
+pub use interval::{Basis, Interval};
+pub use law::ThresholdLaw;
+pub use log::{Design, Log, LoggedArm, LoggedRound, THIN, Wanted};
+pub use parts::Including;
+
+use crate::score::Scorer;
+use crate::{Arms, ChosenArm, Constraint, Decision, Error, Learner, Method, Oracle, Pick, Policy, Round, Scores, Ties};
+use critical::Problem;
+use serde::{Deserialize, Serialize};
+use spread::Spread;
+use std::collections::HashSet;
+
+/// How many fresh rounds are counted unless the caller says.
+const COUNTED: usize = 1024;
+/// From how many fresh rounds critical values come unless the caller says.
+const CRITICAL: usize = 16;
+
+/// Whether the probabilities of a constraint's arms are computed where they draw for themselves: general linear rows
+/// and lists of super arms are left to counting.
+fn is_computed(constraint: &Constraint) -> bool {
+    !matches!(constraint, Constraint::Linear(_) | Constraint::Explicit(_))
+}
+
+/// The probabilities with which arms are chosen in a round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inclusion {
+    /// How they were found.
+    pub method: Method,
+    /// One for each arm asked for; for all arms row-major, a row's blocks side by side. 0 for an arm that may not be
+    /// chosen.
+    pub probabilities: Vec<f64>,
+    /// The standard error of each, where they were sampled; empty where they were not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standard_errors: Vec<f64>,
+    /// From how many fresh draws of the round; 0 where nothing was sampled.
+    #[serde(default)]
+    pub replicates: usize,
+    /// What a score must pass to be chosen, one law for each set of arms that compete; empty unless the method is exact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub laws: Vec<ThresholdLaw>,
+}
+
+impl<P: Policy> Learner<P> {
+    /// The probability of each arm that [`choose`](Self::choose) chooses it in this round, over the draws of the round.
+    ///
+    /// `replicates` is from how many fresh rounds it is found where it must be sampled; none lets the library say.
+    ///
+    /// # Example
+    /// ```
+    /// use armwise::{Algorithm, Arms, Constraint, Learner, Round};
+    /// let learner = Learner::new(Algorithm::new("arm-wise-ts", &[])?, 2, 1)?;
+    /// let arms = Arms::new(&[1.0, 0.0, 0.6, 0.8, 0.0, 1.0][..], 2)?;
+    /// let pi = learner.inclusion(Round::new(7, 1), &arms, &Constraint::top_k(2), None)?;
+    /// let sum: f64 = pi.probabilities.iter().sum();
+    /// assert!((sum - 2.0).abs() < 1e-9);
+    /// # Ok::<(), armwise::Error>(())
+    /// ```
+    /// # Errors
+    /// Those of [`choose`](Self::choose), and [`Error::Parameter`] for no replicates.
+    pub fn inclusion(
+        &self,
+        round: Round,
+        arms: &Arms<'_>,
+        oracle: &dyn Oracle,
+        replicates: Option<usize>,
+    ) -> Result<Inclusion, Error> {
+        let blocks = self.scorer(round)?.blocks.len();
+        let picks: Vec<Pick> =
+            (0..arms.len() * blocks).map(|place| Pick { row: place / blocks, block: place % blocks }).collect();
+        self.inclusion_of(round, arms, oracle, &picks, replicates)
+    }
+
+    /// As [`inclusion`](Self::inclusion), of some of the arms only; the others still compete.
+    ///
+    /// # Errors
+    /// As [`inclusion`](Self::inclusion), and [`Error::UnknownBlock`].
+    ///
+    /// # Panics
+    /// If a pick's row is not among the arms.
+    pub fn inclusion_of(
+        &self,
+        round: Round,
+        arms: &Arms<'_>,
+        oracle: &dyn Oracle,
+        picks: &[Pick],
+        replicates: Option<usize>,
+    ) -> Result<Inclusion, Error> {
+        if replicates == Some(0) {
+            return Err(Error::Parameter { name: "replicates", value: 0.0, must: "at least 1" });
+        }
+        let scorer = self.scorer(round)?;
+        scorer.check(arms)?;
+        let blocks = scorer.blocks.len();
+        if let Some(pick) = picks.iter().find(|pick| pick.block >= blocks) {
+            return Err(Error::UnknownBlock { block: pick.block as u32, last: blocks as u32 - 1 });
+        }
+        if scorer.in_turn.is_some() && Spread::is_certain_in_turn(&scorer) && self.ties == Ties::ById {
+            return self.certain(&scorer, arms, oracle, picks);
+        }
+        if let Some(spreads) = Spread::of(&scorer) {
+            if spreads.iter().all(Spread::is_certain) && self.ties == Ties::ById {
+                return self.certain(&scorer, arms, oracle, picks);
+            }
+            if oracle.data().as_ref().is_some_and(is_computed) {
+                let measured = exact::measured(&scorer, arms)?;
+                if let Some(found) = self.compute(&scorer, &spreads, arms, &measured, oracle, picks, replicates)? {
+                    return Ok(found);
+                }
+            }
+        }
+        self.count(round, arms, oracle, picks, replicates.unwrap_or(COUNTED))
+    }
+
+    /// Writes the probability of each of its arms into a decision that these arms and this oracle gave.
+    ///
+    /// # Errors
+    /// As [`inclusion`](Self::inclusion), and [`Error::UnknownArm`] for a decision from other arms.
+    pub fn add_probabilities(
+        &self,
+        decision: &mut Decision,
+        arms: &Arms<'_>,
+        oracle: &dyn Oracle,
+        replicates: Option<usize>,
+    ) -> Result<Inclusion, Error> {
+        let rows = Rows::of(arms);
+        let picks = rows.picks(decision, arms)?;
+        let found = self.inclusion_of(decision.round, arms, oracle, &picks, replicates)?;
+        decision.method = Some(found.method);
+        decision.arms.iter_mut().zip(&found.probabilities).for_each(|(arm, &pi)| arm.probability = Some(pi));
+        Ok(found)
+    }
+
+    /// The probabilities of arms that draw for themselves, where the constraint is one of the library's: exact where
+    /// they compete within sets, otherwise by critical values. None where neither serves. `measured` is direction . x and
+    /// width of every arm; features are not looked at.
+    #[expect(clippy::too_many_arguments, reason = "a round, its arms, what is known of them, and what is asked")]
+    fn compute(
+        &self,
+        scorer: &Scorer<'_>,
+        spreads: &[Spread],
+        arms: &Arms<'_>,
+        measured: &[[f64; 2]],
+        oracle: &dyn Oracle,
+        picks: &[Pick],
+        replicates: Option<usize>,
+    ) -> Result<Option<Inclusion>, Error> {
+        let Some(constraint) = oracle.data().filter(is_computed) else { return Ok(None) };
+        let blocks = spreads.len();
+        let law = |(place, of): (usize, &[f64; 2])| spreads[place % blocks].at(of[0], of[1]);
+        let laws: Vec<[f64; 2]> = measured.iter().enumerate().map(law).collect();
+        let values = exact::may_be_chosen(arms, &laws, blocks);
+        let scores = Scores::new(&values, blocks, *arms, self.ties, scorer.round)?;
+        let sets = sets::of(&constraint, arms, &scores)?;
+        if let Some(sets) = &sets
+            && let Some(found) = self.exact(scorer, spreads, arms, sets, &laws, picks)?
+        {
+            return Ok(Some(found));
+        }
+        let replicates = replicates.unwrap_or(CRITICAL);
+        let problem = Problem { arms, spreads, measured, laws: &laws, round: scorer.round, replicates };
+        match (sets, &constraint) {
+            (Some(sets), _) => self.critical_in_sets(&problem, &sets, picks).map(Some),
+            (None, Constraint::Assignment(assignment))
+                if critical::is_plain(assignment, blocks) && !spreads[0].shape.is_long() =>
+            {
+                self.critical_in_assignment(&problem, assignment, picks).map(Some)
+            }
+            _ => self.critical_in_any(&problem, oracle, picks),
+        }
+    }
+
+    /// Nothing is random: what is chosen is chosen for certain.
+    fn certain(
+        &self,
+        scorer: &Scorer<'_>,
+        arms: &Arms<'_>,
+        oracle: &dyn Oracle,
+        picks: &[Pick],
+    ) -> Result<Inclusion, Error> {
+        let decision = self.choose(scorer.round, arms, oracle)?;
+        let chosen: HashSet<Pick> = Rows::of(arms).picks(&decision, arms)?.into_iter().collect();
+        let probabilities = picks.iter().map(|pick| f64::from(u8::from(chosen.contains(pick)))).collect();
+        let (standard_errors, laws) = (Vec::new(), Vec::new());
+        Ok(Inclusion { method: Method::Degenerate, probabilities, standard_errors, replicates: 0, laws })
+    }
+}
+
+/// The rows of some arms by id; names decide where ids are hashes of names.
+pub(crate) struct Rows(Vec<(u64, usize)>);
+
+impl Rows {
+    pub(crate) fn of(arms: &Arms<'_>) -> Self {
+        let mut rows: Vec<(u64, usize)> = (0..arms.len()).map(|row| (arms.id(row), row)).collect();
+        if !rows.is_sorted() {
+            rows.sort_unstable();
+        }
+        Self(rows)
+    }
+
+    /// The arms of a decision as rows of these arms.
+    pub(crate) fn picks(&self, decision: &Decision, arms: &Arms<'_>) -> Result<Vec<Pick>, Error> {
+        let pick = |arm: &ChosenArm| {
+            let first = self.0.partition_point(|(id, _)| *id < arm.id);
+            let same = self.0[first..].iter().take_while(|(id, _)| *id == arm.id);
+            let named = |row: &usize| arm.name.is_none() || arms.name(*row) == arm.name.as_deref();
+            let row = same.map(|(_, row)| *row).find(named);
+            let unknown = Error::UnknownArm { id: arm.id, block: arm.block, t: decision.round.t };
+            Ok(Pick { row: row.ok_or(unknown)?, block: arm.block as usize })
+        };
+        decision.arms.iter().map(pick).collect()
+    }
+}

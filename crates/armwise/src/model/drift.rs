@@ -1,0 +1,155 @@
+//! Drift: whether the last rounds disagree with those before more than chance explains, from their sums alone.
+//!
+//! The log Bayes factor of a split compares two thetas with one. Its exponential is, while there is one theta, a fair
+//! bet: from round to round its expectation stays 1. So is a weighted sum over all splits, with weights 1 / (s (s + 1))
+//! that add up to 1, and the probability that such a sum ever reaches 20 is at most 1 in 20 (Ville's inequality):
+//! however often one looks, in at most 5 % of all campaigns without drift it is ever reported. That is exact for the
+//! model's own prior and near enough for a lambda chosen by evidence (docs/which-algorithm.md has the numbers). Only
+//! splits within the last 55 rounds are looked at, which can only lower the sum.
+
+use super::{Block, Model};
+use crate::Error;
+use serde::Serialize;
+
+/// How many of the last rounds are compared with those before.
+const LENGTHS: [usize; 9] = [1, 2, 3, 5, 8, 13, 21, 34, 55];
+/// Reported from here on: 1 / 5 %.
+const ENOUGH: f64 = 20.0;
+/// The forgetting factors that evidence chooses from.
+const GAMMAS: [f64; 8] = [1.0, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5];
+
+/// Two spans of rounds compared.
+///
+/// # Reference
+/// Ville (1939); Ramdas et al., "Game-theoretic statistics and safe anytime-valid inference" (2023), on bets that may
+/// be looked at any time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Drift {
+    /// How many of the last rounds disagree most with those before.
+    pub rounds: usize,
+    /// The log Bayes factor of these two spans: above 0 they speak for two thetas.
+    pub log_factor: f64,
+    /// ln of the bet over all splits; from ln 20 on it is more than chance.
+    pub log_bet: f64,
+}
+
+impl Drift {
+    /// Compares the last rounds with those before. `all` has the sums of `count` rounds, `last` those of the newest of
+    /// them, the newest last. None with too little to compare, and where the model forgets already.
+    ///
+    /// # Errors
+    /// [`Error::NoSquares`], and [`Error::Mismatch`] for sums of different shapes.
+    ///
+    /// # Example
+    /// ```
+    /// use armwise::{Drift, Model, Observation};
+    /// let round = |t: u64, theta: f64| -> Result<Model, armwise::Error> {
+    ///     let mut sums = Model::new(1, 1)?;
+    ///     let pay = |i: u64| theta + if i % 2 == 0 { 0.1 } else { -0.1 };
+    ///     (0..20).try_for_each(|i| sums.observe(&Observation { t, block: 0, x: &[1.0], reward: pay(i) }))?;
+    ///     Ok(sums)
+    /// };
+    /// let rounds = (1..=8).map(|t| round(t, if t <= 6 { 1.0 } else { 0.5 })).collect::<Result<Vec<_>, _>>()?;
+    /// let mut all = rounds[0].clone();
+    /// rounds[1..].iter().try_for_each(|round| all.merge(round))?;
+    /// let drift = Drift::between(&all, &rounds, 8)?.expect("there is enough");
+    /// assert!(drift.is_beyond_chance() && drift.rounds == 2);
+    /// # Ok::<(), armwise::Error>(())
+    /// ```
+    pub fn between(all: &Model, last: &[Model], count: usize) -> Result<Option<Self>, Error> {
+        if all.gamma() < 1.0 {
+            return Ok(None);
+        }
+        let Some(whole) = all.evidence_of_spans()? else { return Ok(None) };
+        let one = whole.of(&[all]);
+        let mut late = Model::new(all.dim(), all.blocks().len())?;
+        let mut bets: Vec<(f64, usize, f64)> = Vec::new();
+        for (place, sums) in last.iter().rev().enumerate() {
+            late.merge(sums)?;
+            let (rounds, before) = (place + 1, count.saturating_sub(place + 1));
+            if before == 0 {
+                break;
+            }
+            if !LENGTHS.contains(&rounds) {
+                continue;
+            }
+            let log_factor = whole.of(&[&all.without(&late)?, &late]) - one;
+            let weight = before as f64 * (before as f64 + 1.0);
+            bets.push((log_factor - libm::log(weight), rounds, log_factor));
+        }
+        let best = bets.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(best.map(|(largest, rounds, log_factor)| {
+            let sum: f64 = bets.iter().map(|bet| libm::exp(bet.0 - largest)).sum();
+            Self { rounds, log_factor, log_bet: largest + libm::log(sum) }
+        }))
+    }
+
+    /// Whether the spans disagree more than chance explains: at most 5 % of all campaigns without drift ever say so.
+    #[must_use]
+    pub fn is_beyond_chance(&self) -> bool {
+        self.log_bet >= libm::log(ENOUGH)
+    }
+}
+
+impl Model {
+    /// The forgetting factor with the largest evidence, among eight from 0.5 to 1: each round is predicted from the
+    /// rounds before it, which count gamma times as much with every round. `rounds` are the sums of consecutive rounds,
+    /// the oldest first. With it comes by how much it is better than forgetting nothing, as a log Bayes factor; it is 1
+    /// unless the odds for another are 20 to 1. None with fewer than two rounds to compare.
+    ///
+    /// # Errors
+    /// [`Error::NoSquares`], and [`Error::Mismatch`] for sums of different shapes.
+    pub fn forgetting(rounds: &[Self]) -> Result<Option<(f64, f64)>, Error> {
+        let Some((first, rest)) = rounds.split_first() else { return Ok(None) };
+        let mut all = first.clone();
+        rest.iter().try_for_each(|round| all.merge(round))?;
+        let Some(scales) = all.evidence_of_spans()? else { return Ok(None) };
+        let mut best: Option<(f64, f64)> = None;
+        let mut nothing_forgotten = 0.0;
+        for gamma in GAMMAS {
+            let (mut before, mut log) = (first.clone(), scales.of(&[first]));
+            let mut weight = count(first);
+            for round in rest {
+                before.forget(gamma)?;
+                weight *= gamma;
+                let known = scales.weighed(&before, weight);
+                before.merge(round)?;
+                weight += count(round);
+                log += scales.weighed(&before, weight) - known;
+            }
+            if gamma >= 1.0 {
+                nothing_forgotten = log;
+            }
+            if best.is_none_or(|(_, most)| log > most) {
+                best = Some((gamma, log));
+            }
+        }
+        // Nothing is forgotten unless the odds for it are 20 to 1.
+        let clear = |(gamma, log): (f64, f64)| {
+            let better = log - nothing_forgotten;
+            if better >= libm::log(ENOUGH) { (gamma, better) } else { (1.0, 0.0) }
+        };
+        Ok(best.filter(|_| !rest.is_empty()).map(clear))
+    }
+
+    /// The sums without those of another model that is part of them: the inverse of [`merge`](Self::merge) up to
+    /// rounding, where nothing is forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] for models of different shapes.
+    pub fn without(&self, other: &Self) -> Result<Self, Error> {
+        self.fits(other)?;
+        let mut rest = self.clone();
+        for (mine, theirs) in rest.blocks.iter_mut().zip(&other.blocks) {
+            mine.count = mine.count.saturating_sub(theirs.count);
+            mine.b.iter_mut().zip(&theirs.b).for_each(|(mine, b)| *mine -= b);
+            mine.g.iter_mut().zip(&theirs.g).for_each(|(mine, g)| *mine -= g);
+            mine.rr = mine.rr.zip(theirs.rr).map(|(mine, rr)| (mine - rr).max(0.0));
+        }
+        Ok(rest)
+    }
+}
+
+fn count(model: &Model) -> f64 {
+    model.blocks.iter().map(Block::count).sum::<u64>() as f64
+}

@@ -1,0 +1,188 @@
+//! Arms that compete for several things: assignment, budgets, nested quotas, against counted draws of the library's own
+//! choices, and blocks on their own.
+
+use crate::common::{draws, learner, near};
+use crate::top_k::counted;
+use armwise::{Algorithm, Arms, Assignment, Column, Constraint, Learner, Method, Oracle, Pick, Quota, Round};
+
+/// How often each arm of fresh rounds is chosen, row-major, as a share.
+fn shares(learner: &Learner, arms: &Arms<'_>, oracle: &dyn Oracle, blocks: usize, replicates: usize) -> Vec<f64> {
+    let mut counts = vec![0_usize; arms.len() * blocks];
+    for number in 0..replicates as u64 {
+        let decision = learner.choose(Round::new(5_000 + number, 2), arms, oracle).unwrap();
+        decision.arms.iter().for_each(|arm| counts[arm.id as usize * blocks + arm.block as usize] += 1);
+    }
+    counts.into_iter().map(|count| count as f64 / replicates as f64).collect()
+}
+
+/// Within 4 standard errors of both, 5 for the largest of many; and no bias over all of them.
+fn agree(found: &armwise::Inclusion, shares: &[f64], replicates: usize, what: &str) {
+    let (mut sum, mut variance, mut far) = (0.0, 0.0, 0);
+    for ((pi, error), share) in found.probabilities.iter().zip(&found.standard_errors).zip(shares) {
+        let own = pi.max(*share) * (1.0 - pi.min(*share)) / replicates as f64;
+        let both = (error * error + own).sqrt() + 2.0 / replicates as f64;
+        let z = (pi - share) / both;
+        assert!(z.abs() < 6.0, "{what}: {pi} +- {error}, counted {share}");
+        far += usize::from(z.abs() > 4.0);
+        sum += z;
+        variance += 1.0;
+    }
+    assert!(far <= 1 + shares.len() / 300, "{what}: {far} of {} beyond 4 standard errors", shares.len());
+    // Neighbours' errors go together, so this is generous.
+    assert!(f64::abs(sum) < 12.0 * f64::sqrt(variance), "{what}: the mean is off: {}", sum / f64::sqrt(variance));
+}
+
+fn rows(seed: u64, n: usize) -> Vec<f64> {
+    let u = draws(seed);
+    (0..n as u64).flat_map(|i| [u.uniform(2 * i), 0.2 + 0.6 * u.uniform(2 * i + 1)]).collect()
+}
+
+/// 200 rows and 5 blocks with quotas, exact and in ranges.
+#[test]
+fn assignment_agrees_with_counting() {
+    let mut learner = Learner::new(Algorithm::new("arm-wise-ts", &[("v", 0.4)]).unwrap(), 2, 5).unwrap();
+    for block in 0..5_u32 {
+        let theta = [1.0 - 0.1 * f64::from(block), 0.3 * f64::from(block % 3)];
+        for i in 0..40 {
+            let x = [f64::from(i % 7) / 7.0, f64::from(i % 5) / 5.0];
+            let reward = theta[0] * x[0] + theta[1] * x[1];
+            learner.observe(&[armwise::Observation { t: 1, block, x: &x, reward }]).unwrap();
+        }
+    }
+    let x = rows(31, 200);
+    let arms = Arms::new(&x, 2).unwrap();
+    let ranges =
+        vec![Quota::Exactly(8), Quota::between(2, 12), Quota::at_most(10), Quota::Exactly(15), Quota::between(1, 4)];
+    for assignment in [Assignment::new(vec![12, 10, 8, 6, 4]), Assignment::new(ranges)] {
+        let found = learner.inclusion(Round::new(1, 2), &arms, &assignment, Some(400)).unwrap();
+        assert_eq!((found.method, found.replicates), (Method::CriticalValue, 400));
+        let replicates = counted(20_000);
+        agree(&found, &shares(&learner, &arms, &assignment, 5, replicates), replicates, "assignment");
+        let of = |block: usize| found.probabilities.iter().skip(block).step_by(5).sum::<f64>();
+        if assignment == Assignment::new(vec![12, 10, 8, 6, 4]) {
+            let quotas = [12.0, 10.0, 8.0, 6.0, 4.0];
+            // Unbiased, not exact: in one fresh round the sum strays by about the root of the quota.
+            let error = |quota: f64| 4.0 * (quota / 400.0).sqrt();
+            quotas
+                .iter()
+                .enumerate()
+                .for_each(|(block, &quota)| near(of(block), quota, error(quota), "the sum of a block"));
+        }
+    }
+    // Rows that may be in every block: blocks are sets of their own, and exact.
+    let apart = Assignment { per_row: 5, ..Assignment::new(vec![12, 10, 8, 6, 4]) };
+    let found = learner.inclusion(Round::new(1, 2), &arms, &apart, None).unwrap();
+    assert_eq!((found.method, found.laws.len()), (Method::Exact, 5));
+    for (block, quota) in [12.0, 10.0, 8.0, 6.0, 4.0].into_iter().enumerate() {
+        near(found.probabilities.iter().skip(block).step_by(5).sum(), quota, 1e-9 * quota, "the sum of a block");
+    }
+}
+
+/// Prices by chains of moves, against solving again without the row: the critical value of one arm at a time.
+#[test]
+fn a_row_is_chosen_exactly_if_it_passes_its_prices() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.4)], 3);
+    let x = rows(77, 12);
+    let arms = Arms::new(&x, 2).unwrap();
+    let assignment = Assignment::new(vec![Quota::Exactly(2), Quota::between(1, 3), Quota::at_most(2)]);
+    // Both are means over the same fresh rounds: of the row's chance given all other rows, and of the arm's given all
+    // other arms. They differ by what the row's other arms add, and agree in expectation.
+    let by_rows = learner.inclusion(Round::new(1, 2), &arms, &assignment, Some(4_000)).unwrap();
+    let capped = Assignment {
+        time_limit: 59.0,
+        groups: vec![armwise::oracle::Group { column: "one".into(), max: Some(12), ..Default::default() }],
+        ..assignment.clone()
+    };
+    let one = vec![1.0; 12];
+    let columns = [Column { name: "one", values: &one }];
+    let grouped = arms.with_columns(&columns).unwrap();
+    let by_arms = learner.inclusion(Round::new(1, 2), &grouped, &capped, Some(1_000)).unwrap();
+    assert_eq!(by_arms.method, Method::CriticalValue);
+    for place in 0..36 {
+        let error = by_rows.standard_errors[place].hypot(by_arms.standard_errors[place]);
+        near(by_rows.probabilities[place], by_arms.probabilities[place], 4.5 * error + 1e-9, "two ways");
+    }
+}
+
+#[test]
+fn budgets_and_nested_quotas_agree_with_counting() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.4)], 1);
+    let x = rows(55, 60);
+    let u = draws(56);
+    let cost: Vec<f64> = (0..60).map(|i| 0.5 + u.uniform(i)).collect();
+    let region: Vec<f64> = (0..60).map(|i| f64::from(i % 3)).collect();
+    let city: Vec<f64> = (0..60).map(|i| f64::from(i % 6)).collect();
+    let columns = [
+        Column { name: "cost", values: &cost },
+        Column { name: "region", values: &region },
+        Column { name: "city", values: &city },
+    ];
+    let arms = Arms::new(&x, 2).unwrap().with_columns(&columns).unwrap();
+    for (text, method) in [
+        (r#"{"kind": "budget", "cost": "cost", "budget": 9}"#, Method::CriticalValue),
+        (
+            r#"{"kind": "quotas", "k": 12, "min": 12, "groups": [{"column": "region", "max": 5, "min": 3}, {"column": "city", "max": 4}]}"#,
+            Method::CriticalValue,
+        ),
+        (r#"{"kind": "quotas", "groups": [{"column": "region", "exactly": 4}]}"#, Method::Exact),
+        (
+            r#"{"kind": "quotas", "groups": [{"column": "region", "value": [0, 1], "exactly": 7}, {"column": "region", "value": 2, "max": 3}]}"#,
+            Method::Exact,
+        ),
+    ] {
+        let constraint: Constraint = serde_json::from_str(text).unwrap();
+        let found = learner.inclusion(Round::new(1, 2), &arms, &constraint, Some(100)).unwrap();
+        assert_eq!(found.method, method, "{text}");
+        let replicates = counted(20_000);
+        let shares = shares(&learner, &arms, &constraint, 1, replicates);
+        if method == Method::Exact {
+            let sampled = armwise::Inclusion { standard_errors: vec![0.0; 60], ..found };
+            agree(&sampled, &shares, replicates, text);
+        } else {
+            agree(&found, &shares, replicates, text);
+        }
+    }
+}
+
+/// Whatever shares its draw is counted, whatever draws nothing is certain, and a decision keeps what was found.
+#[test]
+fn every_policy_says_how_it_was_found() {
+    let x = rows(91, 40);
+    let arms = Arms::new(&x, 2).unwrap();
+    let top = Constraint::top_k(5);
+    for (name, method) in [
+        ("greedy", Method::Degenerate),
+        ("c2ucb", Method::Degenerate),
+        ("comblin-ucb", Method::Degenerate),
+        ("hallucinated-c2ucb", Method::Degenerate),
+        ("round-wise-ts", Method::Counted),
+        ("comblin-ts", Method::Counted),
+        ("arm-wise-ts", Method::Exact),
+        ("pc2ucb", Method::Exact),
+        ("random", Method::Exact),
+    ] {
+        let learner = learner(name, &[], 1);
+        let mut decision = learner.choose(Round::new(1, 2), &arms, &top).unwrap();
+        let before = serde_json::to_string(&decision).unwrap();
+        assert!(!before.contains("probability") && !before.contains("method"), "{before}");
+        let found = learner.add_probabilities(&mut decision, &arms, &top, Some(200)).unwrap();
+        assert_eq!((found.method, decision.method), (method, Some(method)), "{name}");
+        assert_eq!(found.replicates, if method == Method::Counted { 200 } else { 0 }, "{name}");
+        let pi: Vec<f64> = decision.arms.iter().map(|arm| arm.probability.unwrap()).collect();
+        assert_eq!(pi, found.probabilities);
+        let sum: f64 = learner.inclusion(Round::new(1, 2), &arms, &top, Some(200)).unwrap().probabilities.iter().sum();
+        near(sum, 5.0, 1e-9, name);
+        assert_eq!(
+            serde_json::from_str::<armwise::Decision>(&serde_json::to_string(&decision).unwrap()).unwrap(),
+            decision
+        );
+        assert_eq!(serde_json::from_str::<armwise::Decision>(&before).unwrap().method, None);
+        let some =
+            learner.inclusion_of(Round::new(1, 2), &arms, &top, &[Pick { row: 7, block: 0 }], Some(200)).unwrap();
+        assert_eq!(some.probabilities.len(), 1);
+    }
+    let error = learner("random", &[], 1).inclusion(Round::new(1, 2), &arms, &Constraint::top_k(41), None).unwrap_err();
+    assert!(matches!(error, armwise::Error::Infeasible(_)), "{error}");
+    let error = learner("random", &[], 1).inclusion(Round::new(1, 2), &arms, &top, Some(0)).unwrap_err();
+    assert!(matches!(error, armwise::Error::Parameter { name: "replicates", .. }), "{error}");
+}

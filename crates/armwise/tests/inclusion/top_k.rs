@@ -1,0 +1,163 @@
+//! Many arms: sums, and counted draws.
+
+use crate::common::{draws, laws, learner, near};
+use armwise::{Algorithm, Arms, Constraint, Learner, Method, Round, TopK};
+
+/// A learner that has seen 20 rounds of 2,000 arms of 11 features on the sphere, and the arms.
+fn usual(name: &str, n: usize) -> (Learner, Vec<f64>) {
+    const D: usize = 11;
+    let z = draws(7);
+    let mut x: Vec<f64> = (0..(n * D) as u64).map(|i| z.normal(i)).collect();
+    for row in x.chunks_mut(D) {
+        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
+        row.iter_mut().for_each(|x| *x /= norm);
+    }
+    let mut learner = Learner::new(Algorithm::new(name, &[]).unwrap(), D, 1).unwrap();
+    let few = Arms::new(&x, D).unwrap();
+    for t in 1..=5 {
+        let decision = learner.choose(Round::new(3, t), &few, &Constraint::top_k(100)).unwrap();
+        let rewards = decision.rewards(|arm| arm.features[0] + 0.5 * arm.features[D - 1]);
+        learner.learn(&decision, &rewards).unwrap();
+    }
+    (learner, x)
+}
+
+/// Counted draws: how many of a thousand, or of what the environment says, for the long form of these tests.
+pub(crate) fn counted(usually: usize) -> usize {
+    std::env::var("ARMWISE_COUNTED").ok().and_then(|text| text.parse().ok()).unwrap_or(usually)
+}
+
+#[test]
+fn two_thousand_arms_agree_with_counting() {
+    for name in ["arm-wise-ts", "pc2ucb", "random"] {
+        let (learner, x) = usual(name, 2_000);
+        let arms = Arms::new(&x, 11).unwrap();
+        let (round, k) = (Round::new(3, 6), 100);
+        let found = learner.inclusion(round, &arms, &Constraint::top_k(k), None).unwrap();
+        assert_eq!(found.method, Method::Exact, "{name}");
+        near(found.probabilities.iter().sum(), k as f64, 1e-9 * k as f64, name);
+        let replicates = counted(if name == "arm-wise-ts" { 100_000 } else { 20_000 });
+        let mut counts = vec![0_usize; 2_000];
+        for number in 0..replicates as u64 {
+            let decision = learner.choose(Round::new(1_000 + number, 6), &arms, &Constraint::top_k(k)).unwrap();
+            decision.arms.iter().for_each(|arm| counts[arm.id as usize] += 1);
+        }
+        // The largest of 2,000 deviations exceeds 4 standard errors in one of eight runs; 5 in one of 900.
+        let (mut far, mut square) = (0, 0.0);
+        for (pi, count) in found.probabilities.iter().zip(counts) {
+            let expected = pi * replicates as f64;
+            let error = (expected * (1.0 - pi)).sqrt().max(0.3);
+            let z = (count as f64 - expected) / error;
+            assert!(z.abs() < 5.0 || expected < 1.0 && count < 8, "{name}: pi = {pi}, {count} of {replicates}");
+            far += usize::from(z.abs() > 4.0 && expected >= 10.0);
+            square += if expected >= 10.0 { z * z - 1.0 } else { 0.0 };
+        }
+        assert!(far <= 2, "{name}: {far} beyond 4 standard errors");
+        assert!(square.abs() < 5.0 * (2.0_f64 * 2_000.0).sqrt(), "{name}: chi^2 is off by {square}");
+    }
+}
+
+/// The law gives the same probabilities later, from mean and width.
+#[test]
+fn the_law_of_the_threshold_gives_every_arm() {
+    let (learner, x) = usual("arm-wise-ts", 2_000);
+    let arms = Arms::new(&x, 11).unwrap();
+    let found = learner.inclusion(Round::new(3, 6), &arms, &Constraint::top_k(100), None).unwrap();
+    let text = serde_json::to_string(&found.laws[0]).unwrap();
+    assert!(text.len() < 80_000, "{} bytes", text.len());
+    let law: armwise::ThresholdLaw = serde_json::from_str(&text).unwrap();
+    for (row, [mean, width]) in laws(&learner, &arms, 1).into_iter().enumerate().step_by(37) {
+        let pi = law.probability(0, mean, width).unwrap();
+        near(pi, found.probabilities[row], 1e-13, "from the law");
+    }
+}
+
+/// Sums over sets of many shapes: much narrower arms among wide ones, clusters, k near 1 and near N.
+#[test]
+fn probabilities_add_up_to_k() {
+    for case in 0..12_u64 {
+        let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.5)], 1);
+        let u = draws(100 + case);
+        // Many narrow arms take long: there the sets are smaller.
+        let n = if case / 3 % 2 == 0 { [30, 300, 3_000] } else { [30, 100, 400] }[case as usize % 3];
+        let row = |i: u64| {
+            let (a, b) = (u.uniform(2 * i), u.uniform(2 * i + 1));
+            match case / 3 {
+                0 => [a, 0.2 + b],
+                1 => [a, libm::pow(10.0, -4.0 * b)],
+                2 => [(a * 4.0).floor() / 4.0, ((b * 3.0).floor() + 1.0) / 3.0],
+                _ => [a, if i.is_multiple_of(10) { 1e-4 * b } else { b }],
+            }
+        };
+        let x: Vec<f64> = (0..n).flat_map(row).collect();
+        let arms = Arms::new(&x, 2).unwrap();
+        for k in [1, 2, n as usize / 10, n as usize / 2, n as usize - 1] {
+            let found = learner.inclusion(Round::new(1, 2), &arms, &Constraint::top_k(k), None).unwrap();
+            assert_eq!(found.method, Method::Exact, "case {case}, n = {n}, k = {k}");
+            near(
+                found.probabilities.iter().sum(),
+                k as f64,
+                1e-9 * k as f64,
+                &format!("case {case}, n = {n}, k = {k}"),
+            );
+            assert!(found.probabilities.iter().all(|pi| (0.0..=1.0).contains(pi)));
+        }
+    }
+}
+
+/// At most k with scores above 0: an arm alone is chosen if it is positive; many are as with exactly k.
+#[test]
+fn at_most_k_takes_positive_scores_only() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 1.0)], 1);
+    let x = [0.3, 1.0, -0.2, 0.5, 0.1, 0.7, 0.0, 0.2];
+    let arms = Arms::new(&x[..], 2).unwrap();
+    let all = learner.inclusion(Round::new(1, 2), &arms, &TopK::at_most(4), None).unwrap();
+    for (pi, [mean, width]) in all.probabilities.iter().zip(laws(&learner, &arms, 1)) {
+        near(*pi, crate::common::upper(-mean / width), 1e-12, "positive");
+    }
+    let found = learner.inclusion(Round::new(1, 2), &arms, &TopK::at_most(2), None).unwrap();
+    let replicates = 200_000;
+    let mut counts = [0; 4];
+    for number in 0..replicates {
+        let decision = learner.choose(Round::new(number, 2), &arms, &TopK::at_most(2)).unwrap();
+        decision.arms.iter().for_each(|arm| counts[arm.id as usize] += 1);
+    }
+    for (pi, count) in found.probabilities.iter().zip(counts) {
+        let error = (pi * (1.0 - pi) / replicates as f64).sqrt();
+        near(f64::from(count) / replicates as f64, *pi, 4.0 * error, "at most 2");
+    }
+}
+
+/// Student's draws, the best of several draws: against counting.
+#[test]
+fn other_laws_agree_with_counting() {
+    for policy in [
+        r#"{"name": "arm-wise-ts", "v": 0.5, "noise": "estimated"}"#,
+        r#"{"name": "arm-wise-ts", "v": 0.5, "scope": {"best-of": 7}}"#,
+        r#"{"name": "pc2ucb", "alpha": 0.5, "c": 1.0, "scope": {"best-of": 3}}"#,
+    ] {
+        let algorithm: Algorithm = serde_json::from_str(policy).unwrap();
+        let mut learner = Learner::new(algorithm, 2, 1).unwrap();
+        let (u, x) = (draws(11), draws(12));
+        for i in 0..9 {
+            let row = [u.uniform(i), u.uniform(100 + i)];
+            let reward = row[0] + 0.3 * x.normal(i);
+            learner.observe(&[armwise::Observation { t: 1, block: 0, x: &row, reward }]).unwrap();
+        }
+        let rows: Vec<f64> = (0..80).map(|i| x.uniform(i)).collect();
+        let arms = Arms::new(&rows, 2).unwrap();
+        let found = learner.inclusion(Round::new(1, 2), &arms, &Constraint::top_k(6), None).unwrap();
+        assert_eq!(found.method, Method::Exact, "{policy}");
+        near(found.probabilities.iter().sum(), 6.0, 6e-9, policy);
+        let replicates = 15_000;
+        let mut counts = [0_u32; 40];
+        for number in 0..replicates {
+            let decision = learner.choose(Round::new(9_000 + number, 2), &arms, &Constraint::top_k(6)).unwrap();
+            decision.arms.iter().for_each(|arm| counts[arm.id as usize] += 1);
+        }
+        for (pi, count) in found.probabilities.iter().zip(counts) {
+            let error = (pi * (1.0 - pi) / replicates as f64).sqrt() + 1.0 / replicates as f64;
+            near(f64::from(count) / replicates as f64, *pi, 4.5 * error, policy);
+        }
+    }
+}
