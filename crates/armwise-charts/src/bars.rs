@@ -45,6 +45,8 @@ const ROW: f64 = 28.0;
 const NAMES: f64 = 0.38;
 /// The widest a bar gets.
 const THICK: f64 = 44.0;
+/// A name below a vertical bar may be so wide even if the bar is not.
+const LABEL: f64 = 60.0;
 /// Room for what sticks out at the right: half a label, half a dot.
 const AIR: f64 = 20.0;
 
@@ -57,12 +59,15 @@ impl BarChart {
         let count = self.bars.len().max(1) as f64;
         let place = |at: usize| at as f64 + 1.0;
         let each = (width - left - AIR) / count;
-        // Twice the air at the right, or the whole place of a bar: no label sticks out.
-        let labels: Vec<String> =
-            self.bars.iter().map(|bar| shorten(&bar.label, (each - 6.0).max(2.0 * AIR - 6.0))).collect();
+        // Names that follow each other, such as times, are told by some of them, so they are left out before they are cut.
+        let labels: Vec<String> = self.bars.iter().map(|bar| shorten(&bar.label, (each - 6.0).max(LABEL))).collect();
         let widest = labels.iter().map(|label| text_width(label, TYPE, false)).fold(0.0, f64::max);
         let every = ((widest + 6.0) / each).ceil().max(1.0) as usize;
-        let labels = labels.into_iter().enumerate().step_by(every);
+        let fits = |at: usize, label: &str| {
+            let (middle, half) = (left + each * (at as f64 + 0.5), text_width(label, TYPE, false) / 2.0);
+            middle - half >= 0.0 && middle + half <= width
+        };
+        let labels = labels.into_iter().enumerate().step_by(every).filter(|(at, label)| fits(*at, label));
         let labels = labels.map(|(at, label)| Tick { value: place(at), label });
         let frame = Frame {
             edge: 0.0,

@@ -3,7 +3,7 @@
 //! # The nouns
 //! A [`Scene`] is a picture: shapes and texts in pixels, painted with an [`Ink`]. An ink is the name of a colour, not its
 //! value, so one scene serves light and dark. Charts draw into scenes: a [`LinePanel`] draws [`Series`] of points and
-//! names each line where it ends, a [`BarChart`] draws bars with intervals, a [`Heat`] a map with its numbers in the
+//! names each line where it ends, a [`BarChart`] draws bars with intervals, a [`StackChart`] bars made of parts, a [`Heat`] a map with its numbers in the
 //! cells, a [`Forest`] draws estimates with intervals into the rows of a table. What none of them covers is drawn by hand in a [`Frame`], which has the axes.
 //!
 //! A scene becomes text in two ways: [`inline`] gives the `<svg>` elements for a [`page`], whose colours are the page's
@@ -66,6 +66,7 @@ mod panel;
 mod png;
 mod scale;
 mod scene;
+mod stack;
 mod svg;
 mod widths;
 
@@ -79,12 +80,13 @@ pub use lines::{ErrorMark, Point, Series};
 pub use look::{Look, Marker};
 pub use measure::{text_width, wrap};
 pub use numbers::{compact, number, percent, significant};
-pub use page::page;
+pub use page::{document, page, style};
 pub use panel::{Area, LinePanel, NARROW, WIDE, grid, range, rounds_axis};
 #[cfg(feature = "png")]
 pub use png::png;
 pub use scale::{Scale, Tick, ticks_linear};
 pub use scene::{Anchor, Paint, Scene, Shape, Text};
+pub use stack::{Part, Stack, StackChart};
 pub use svg::{inline, standalone};
 
 /// The size of running text in figures, in pixels; nothing is set smaller.

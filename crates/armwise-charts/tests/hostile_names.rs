@@ -2,8 +2,8 @@
 //! four bytes. Wherever the kit takes plain text they come out as the text they are.
 
 use armwise_charts::{
-    Bar, BarChart, Cell, ErrorMark, Heat, Ink, LinePanel, Look, Marker, NARROW, Point, Scale, Scene, Series, Table,
-    WIDE, grid, inline, page, rounds_axis, standalone,
+    Bar, BarChart, Cell, ErrorMark, Heat, Ink, LinePanel, Look, Marker, NARROW, Part, Point, Scale, Scene, Series,
+    Stack, StackChart, Table, WIDE, grid, inline, page, rounds_axis, standalone,
 };
 
 /// Each name and what a reader sees of it.
@@ -47,7 +47,18 @@ fn scenes(name: &str) -> Vec<Scene> {
         range: (0.0, 1.0),
     };
     heat.draw(&mut scene, areas[1].left, areas[1].top, areas[1].width);
-    vec![bars.vertical(WIDE), bars.horizontal(WIDE), bars.vertical(NARROW), bars.horizontal(NARROW), scene]
+    let part = |open| Part { name: text(), ink: Ink::Blue, open };
+    let stack = Stack { label: text(), lengths: vec![1.0, 2.0], tip: text() };
+    let stacks = StackChart { values: text(), parts: vec![part(false), part(true)], bars: vec![stack] };
+    vec![
+        bars.vertical(WIDE),
+        bars.horizontal(WIDE),
+        bars.vertical(NARROW),
+        bars.horizontal(NARROW),
+        stacks.scene(WIDE),
+        stacks.scene(NARROW),
+        scene,
+    ]
 }
 
 /// Nothing but what the kit itself writes, however the name tries.

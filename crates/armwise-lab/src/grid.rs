@@ -76,15 +76,27 @@ fn stand_in(description: &Description, halves: &[i32]) -> Key {
 }
 
 impl Grid {
-    /// The grid over 10^e for these exponents e.
+    /// The grid over 10^e for these exponents e, of the algorithms that can play every problem.
     ///
     /// # Errors
     /// [`Error::Armwise`] for values that an algorithm refuses.
     pub fn new(exponents: &[i32]) -> Result<Self, Error> {
+        Self::among(exponents, |description| !description.in_turn)
+    }
+
+    /// The same grid, and algorithms that take one arm after another, which cannot play every problem.
+    ///
+    /// # Errors
+    /// [`Error::Armwise`] for values that an algorithm refuses.
+    pub fn with_in_turn(exponents: &[i32]) -> Result<Self, Error> {
+        Self::among(exponents, |_| true)
+    }
+
+    fn among(exponents: &[i32], wanted: impl Fn(&Description) -> bool) -> Result<Self, Error> {
         let mut places: BTreeMap<Key, usize> = BTreeMap::new();
         let mut runs = Vec::new();
         let mut algorithms = Vec::new();
-        for description in Algorithm::ALL {
+        for description in Algorithm::ALL.iter().filter(|description| wanted(description)) {
             let mut candidates = Vec::new();
             for halves in combinations(description.tuned().count(), exponents) {
                 let key = stand_in(description, &halves);
@@ -109,6 +121,12 @@ impl Grid {
         let found = self.algorithms.iter().find(|(known, _)| *known == name);
         Ok(found.map_or(&[], |(_, candidates)| candidates))
     }
+}
+
+/// All combinations of 10^e for this many parameters; the last parameter changes fastest.
+pub(crate) fn values(parameters: usize, exponents: &[i32]) -> Vec<Vec<f64>> {
+    let combinations = combinations(parameters, exponents);
+    combinations.into_iter().map(|halves| halves.into_iter().map(value).collect()).collect()
 }
 
 /// All combinations of the exponents for this many parameters, in half decades; the last parameter changes fastest.
@@ -136,7 +154,7 @@ fn params(description: &Description, halves: &[i32]) -> Params {
 mod tests {
     use std::collections::BTreeSet;
 
-    use armwise::Policy;
+    use armwise::{Lambda, Policy, Schedule};
 
     use super::*;
 
@@ -167,7 +185,7 @@ mod tests {
         for candidate in grid.of("comblin-ucb").unwrap() {
             let p = |name: &str| candidate.params[name];
             let wen = CombLinUcb { lambda2: p("lambda2"), sigma2: p("sigma2"), c: p("c") };
-            let Algorithm::C2ucb(C2ucb { lambda, alpha: armwise::Schedule::Constant(alpha) }) =
+            let Algorithm::C2ucb(C2ucb { lambda: Lambda::Value(lambda), alpha: Schedule::Constant(alpha) }) =
                 grid.runs[candidate.run].algorithm
             else {
                 panic!("{candidate:?}")
@@ -177,7 +195,7 @@ mod tests {
         for candidate in grid.of("comblin-ts").unwrap() {
             let p = |name: &str| candidate.params[name];
             let wen = CombLinTs { lambda2: p("lambda2"), sigma2: p("sigma2") };
-            let Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: armwise::Schedule::Constant(v) }) =
+            let Algorithm::RoundWiseTs(RoundWiseTs { lambda: Lambda::Value(lambda), v: Schedule::Constant(v) }) =
                 grid.runs[candidate.run].algorithm
             else {
                 panic!("{candidate:?}")

@@ -8,6 +8,7 @@
 //! | [`data`] | ratings, read or generated; the features and rewards of the sending promotion problem |
 //! | [`world`] | the two problems as environments: what the arms are, what they pay |
 //! | [`play`] | algorithms playing trials of a world, with late or batched rewards |
+//! | [`off_policy`] | how good off-policy evaluation is: estimates beside the truth, coverage |
 //! | [`grid`] | the paper's grids of parameters, each distinct setting once |
 //! | [`stats`] | means, standard errors, paired differences and ratios |
 //! | [`session`] | many trials on many threads, what was finished kept on disk |
@@ -21,6 +22,7 @@
 pub mod data;
 mod error;
 pub mod grid;
+pub mod off_policy;
 pub mod play;
 pub mod report;
 pub mod reproduce;

@@ -154,7 +154,7 @@ impl Player {
         touched: &mut [u64],
     ) -> Result<(), Error> {
         let arms = Arms::new(&*scene.features, world.dim())?;
-        let decision = self.learner.choose(trial.round(t), &arms, world.oracle())?;
+        let decision = self.learner.choose(trial.round(t), &arms, world.oracle(t))?;
         let (mut reward, mut expected) = (0.0, 0.0);
         let rewards = decision.rewards(|arm| {
             let (paid, mean) = (scene.pay)(arm.id as usize, arm.block as usize);
@@ -201,8 +201,8 @@ mod tests {
     }
 
     fn settings() -> Vec<Setting> {
-        let ts = |v: f64| Setting::by_id(Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: v.into() }));
-        let ucb = Setting::by_id(Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: 1.0.into() }));
+        let ts = |v: f64| Setting::by_id(Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, v)));
+        let ucb = Setting::by_id(Algorithm::C2ucb(C2ucb::new(1.0, 1.0)));
         vec![ts(0.1), ucb, ts(1.0)]
     }
 
@@ -259,7 +259,7 @@ mod tests {
             let game = world.open(trial);
             let scene = game.scene(3).unwrap();
             let arms = Arms::new(&*scene.features, 5).unwrap();
-            let decision = learner.choose(trial.round(3), &arms, world.oracle()).unwrap();
+            let decision = learner.choose(trial.round(3), &arms, world.oracle(3)).unwrap();
             let expected: f64 = decision.arms.iter().map(|arm| (scene.pay)(arm.id as usize, 0).1).sum();
             assert!((expected - scene.best).abs() < 1e-9);
         }
@@ -281,7 +281,7 @@ mod tests {
                 learner.forget(gamma).unwrap();
             }
             let arms = Arms::new(&*scene.features, 5).unwrap();
-            let decision = learner.choose(trial.round(t), &arms, world.oracle()).unwrap();
+            let decision = learner.choose(trial.round(t), &arms, world.oracle(t)).unwrap();
             let rewards = decision.rewards(|arm| (scene.pay)(arm.id as usize, 0).0);
             let sum: f64 = rewards.iter().map(|reward| reward.reward).sum();
             assert!((sum - played[0].reward[t as usize - 1]).abs() < 1e-9, "round {t}");

@@ -4,7 +4,7 @@
 //! the numbers are first averaged within each, and the splits are the sample. Intervals are 95% with Student's
 //! quantile.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 
 use crate::results::{Interval, Mean};
 
@@ -74,6 +74,16 @@ fn around(value: f64, margin: Option<f64>) -> Interval {
     Interval { value, low: value - half, high: value + half }
 }
 
+/// The share of `count` in `n` with its exact 95% interval (Clopper and Pearson).
+#[must_use]
+pub fn share(count: usize, n: usize) -> Interval {
+    let (x, rest) = (count as f64, n.saturating_sub(count) as f64);
+    let quantile = |a: f64, b: f64, level: f64| Beta::new(a, b).map_or(f64::NAN, |beta| beta.inverse_cdf(level));
+    let low = if count == 0 { 0.0 } else { quantile(x, rest + 1.0, 0.025) };
+    let high = if rest <= 0.0 { 1.0 } else { quantile(x + 1.0, rest, 0.975) };
+    Interval { value: x / (n.max(1)) as f64, low, high }
+}
+
 /// The 97.5% quantile of Student's t.
 fn quantile(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
@@ -90,6 +100,16 @@ mod tests {
         for (freedom, expected) in [(1, 12.706), (4, 2.776), (9, 2.262), (19, 2.093), (99, 1.984)] {
             assert!((quantile(freedom) - expected).abs() < 5e-4, "{freedom}");
         }
+    }
+
+    /// By tables; with none of n the upper end is 1 - 0.025^(1/n).
+    #[test]
+    fn shares_have_exact_intervals() {
+        let (five, none, all) = (share(5, 20), share(0, 60), share(60, 60));
+        assert!((five.low - 0.0866).abs() < 1e-3 && (five.high - 0.4910).abs() < 1e-3, "{five:?}");
+        let end = 1.0 - libm::pow(0.025, 1.0 / 60.0);
+        assert!(none.low.abs() < 1e-12 && (none.high - end).abs() < 1e-6, "{none:?}");
+        assert!((all.low - (1.0 - end)).abs() < 1e-6 && (all.high - 1.0).abs() < 1e-12, "{all:?}");
     }
 
     #[test]

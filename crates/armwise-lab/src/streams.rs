@@ -37,3 +37,7 @@ pub(crate) const ORDER: Stream = Stream(291);
 pub(crate) const SPREAD: Stream = Stream(292);
 /// The customers of a round.
 pub(crate) const CUSTOMERS: Stream = Stream(293);
+/// The direction in which theta* of the clustered case turns.
+pub(crate) const TURN: Stream = Stream(294);
+/// Whether a logged round is random.
+pub(crate) const EXPLORES: Stream = Stream(295);

@@ -18,14 +18,14 @@ use armwise_lab::{
 
 fn settings() -> [Setting; 6] {
     let lambda = 1.0;
-    let c2ucb = Algorithm::C2ucb(C2ucb { lambda, alpha: 0.1.into() });
+    let c2ucb = Algorithm::C2ucb(C2ucb::new(lambda, 0.1));
     [
-        Setting::by_id(Algorithm::Greedy(Greedy { lambda })),
+        Setting::by_id(Algorithm::Greedy(Greedy::new(lambda))),
         Setting::by_id(c2ucb),
         Setting { ties: Ties::Random, ..Setting::by_id(c2ucb) },
-        Setting::by_id(Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: 0.1.into(), c: 1.0 })),
-        Setting::by_id(Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: 0.1.into() })),
-        Setting::by_id(Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: 0.1.into() })),
+        Setting::by_id(Algorithm::Pc2ucb(Pc2ucb::new(lambda, 0.1, 1.0))),
+        Setting::by_id(Algorithm::RoundWiseTs(RoundWiseTs::new(lambda, 0.1))),
+        Setting::by_id(Algorithm::ArmWiseTs(ArmWiseTs::new(lambda, 0.1))),
     ]
 }
 

@@ -12,7 +12,7 @@ const SHORT: &[f64] = &[4.0, 2.5];
 const FINE: &[f64] = &[1.6, 2.8];
 
 /// By the algorithm's place in the library's list; all algorithms after these share the last.
-const STYLES: [(Ink, &[f64], Marker); 9] = [
+const STYLES: [(Ink, &[f64], Marker); 10] = [
     (Ink::Grey, FINE, Marker::Square),
     (Ink::Sky, LONG, Marker::Up),
     (Ink::Pink, LONG, Marker::Down),
@@ -21,6 +21,7 @@ const STYLES: [(Ink, &[f64], Marker); 9] = [
     (Ink::Green, SHORT, Marker::Diamond),
     (Ink::Gold, SOLID, Marker::Diamond),
     (Ink::Stone, FINE, Marker::None),
+    (Ink::Blue, FINE, Marker::Up),
     (Ink::Slate, LONG, Marker::Square),
 ];
 

@@ -6,7 +6,7 @@
 //! | part | what it holds |
 //! |---|---|
 //! | `looks` | how each algorithm looks |
-//! | `figures` | the seven figures with their captions |
+//! | `figures` | the nine figures with their captions |
 //! | `page` | the page around them: what was run, Table I, parameters, verdicts |
 
 mod figures;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 pub(super) fn run(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Clustered, Error> {
-    let grid = Grid::new(&plan.exponents)?;
+    let grid = Grid::with_in_turn(&plan.exponents)?;
     let angles: Vec<(f64, String)> = plan.sixteenths.iter().map(|&sixteenths| angle(sixteenths)).collect();
     let worlds: Vec<world::Clustered> = angles.iter().map(|(angle, _)| world::Clustered::paper(*angle)).collect();
 

@@ -6,7 +6,8 @@
 use std::f64::consts::FRAC_PI_2;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, C2ucb, Greedy, Learner, Pc2ucb, RoundWiseTs, Schedule, Theory, Ties, theory::Problem,
+    Algorithm, ArmWiseTs, Arms, C2ucb, Greedy, HallucinatedC2ucb, Learner, Pc2ucb, RoundWiseTs, Schedule, Theory, Ties,
+    theory::Problem,
 };
 
 use super::plan::Plan;
@@ -27,15 +28,15 @@ pub(super) fn estimated(seed: u64) -> Result<Estimated, Error> {
     let game = world.open(trial);
     let scene = game.scene(1)?;
     let arms = Arms::new(&*scene.features, world.d)?;
-    let arm_wise = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: SCALE.into() });
-    let c2ucb = Algorithm::C2ucb(C2ucb { lambda: 1.0, alpha: SCALE.into() });
+    let arm_wise = Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, SCALE));
+    let c2ucb = Algorithm::C2ucb(C2ucb::new(1.0, SCALE));
     let mut learner = Learner::new(arm_wise, world.d, 1)?;
-    let first = learner.choose(trial.round(1), &arms, world.oracle())?;
+    let first = learner.choose(trial.round(1), &arms, world.oracle(1))?;
     let rewards = first.rewards(|arm| (scene.pay)(arm.id as usize, 0).0);
     learner.learn(&first, &rewards)?;
     let panel = |algorithm: Algorithm, scale: &str| {
         let learner = Learner::with_model(algorithm, learner.model().clone())?;
-        let decision = learner.choose(trial.round(2), &arms, world.oracle())?;
+        let decision = learner.choose(trial.round(2), &arms, world.oracle(2))?;
         let mut chosen = vec![false; world.n];
         decision.arms.iter().for_each(|arm| chosen[arm.id as usize] = true);
         let params = Params::from([("lambda".to_owned(), 1.0), (scale.to_owned(), SCALE)]);
@@ -59,16 +60,17 @@ fn settings() -> Vec<(Setting, Params)> {
         let params = pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         (Setting { ties, ..Setting::by_id(algorithm) }, params)
     };
-    let c2ucb = Algorithm::C2ucb(C2ucb { lambda, alpha: 0.1.into() });
-    let pc2ucb = Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: 0.1.into(), c: 1.0 });
+    let c2ucb = Algorithm::C2ucb(C2ucb::new(lambda, 0.1));
+    let pc2ucb = Algorithm::Pc2ucb(Pc2ucb::new(lambda, 0.1, 1.0));
     let (alpha, v) = ([("lambda", 1.0), ("alpha", 0.1)], [("lambda", 1.0), ("v", 0.1)]);
     vec![
-        of(Algorithm::Greedy(Greedy { lambda }), Ties::ById, &alpha[..1]),
+        of(Algorithm::Greedy(Greedy::new(lambda)), Ties::ById, &alpha[..1]),
         of(c2ucb, Ties::ById, &alpha),
         of(c2ucb, Ties::Random, &alpha),
         of(pc2ucb, Ties::ById, &[("lambda", 1.0), ("alpha", 0.1), ("c", 1.0)]),
-        of(Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: 0.1.into() }), Ties::ById, &v),
-        of(Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: 0.1.into() }), Ties::ById, &v),
+        of(Algorithm::HallucinatedC2ucb(HallucinatedC2ucb::new(lambda, 0.1)), Ties::ById, &alpha),
+        of(Algorithm::RoundWiseTs(RoundWiseTs::new(lambda, 0.1)), Ties::ById, &v),
+        of(Algorithm::ArmWiseTs(ArmWiseTs::new(lambda, 0.1)), Ties::ById, &v),
     ]
 }
 
@@ -162,14 +164,14 @@ pub(super) fn regret(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<Re
     let schedule = Schedule::Theory(Theory { r, s, delta: DELTA, k: world.k, n: Some(world.n), rounds: Some(rounds) });
     let problem = Problem { d: world.d, k: world.k, lambda, r, s };
     let algorithms: [(Algorithm, &str, Bound<'_>); 4] = [
-        (Algorithm::C2ucb(C2ucb { lambda, alpha: schedule }), "Theorem 4", &|t, _| problem.c2ucb_bound(t, DELTA)),
-        (Algorithm::Pc2ucb(Pc2ucb { lambda, alpha: schedule, c: 1.0 }), "Theorem 3", &|t, _| {
+        (Algorithm::C2ucb(C2ucb::new(lambda, schedule)), "Theorem 4", &|t, _| problem.c2ucb_bound(t, DELTA)),
+        (Algorithm::Pc2ucb(Pc2ucb::new(lambda, schedule, 1.0)), "Theorem 3", &|t, _| {
             problem.pc2ucb_bound(t, 1.0, DELTA)
         }),
-        (Algorithm::RoundWiseTs(RoundWiseTs { lambda, v: schedule }), "Theorem 2", &|t, delta| {
+        (Algorithm::RoundWiseTs(RoundWiseTs::new(lambda, schedule)), "Theorem 2", &|t, delta| {
             problem.round_wise_ts_bound(t, delta)
         }),
-        (Algorithm::ArmWiseTs(ArmWiseTs { lambda, v: schedule }), "Theorem 1", &|t, delta| {
+        (Algorithm::ArmWiseTs(ArmWiseTs::new(lambda, schedule)), "Theorem 1", &|t, delta| {
             problem.arm_wise_ts_bound(t, world.n, delta)
         }),
     ];

@@ -9,6 +9,7 @@ use super::{
     Options,
     compare::{Chosen, compare, distinct, heat_maps, pairs, tune},
     plan::Plan,
+    which,
 };
 use crate::{
     Error,
@@ -47,6 +48,13 @@ pub(super) struct Splits {
 }
 
 impl Splits {
+    /// The splits as the study of all algorithms takes them.
+    pub(super) fn named<'s>(&'s self, ratings: &Ratings) -> which::Ratings<'s> {
+        let generated = *ratings.source() == Source::Generated;
+        let label = if generated { "generated ratings".to_owned() } else { ratings.source().to_string() };
+        which::Ratings { label, generated, tuning: &self.tuning, fresh: &self.fresh }
+    }
+
     /// Whether no movie is in two of them.
     fn disjoint(&self) -> bool {
         let all = self.tuning.iter().chain(&self.fresh).flat_map(Customers::movies);

@@ -4,7 +4,9 @@
 
 use std::fmt::Write;
 
-use crate::results::{Basis, Clustered, Comparison, Mean, Outcome, Promotions, Protocol, Results, Scale};
+use crate::results::{
+    Basis, Clustered, Comparison, How, Interval, Mean, Outcome, Promotions, Protocol, Results, Scale, TwoSets, Which,
+};
 
 /// Everything that a run prints at its end.
 #[must_use]
@@ -19,6 +21,12 @@ pub fn tables(results: &Results) -> String {
     }
     if let Some(promotions) = &results.promotions {
         let _ = promotions_tables(&mut text, promotions);
+    }
+    if let Some(two_sets) = &results.two_sets {
+        let _ = two_sets_tables(&mut text, two_sets);
+    }
+    if let Some(which) = &results.which {
+        let _ = which_tables(&mut text, which);
     }
     let _ = verdicts(&mut text, results);
     let _ = speed(&mut text, results);
@@ -129,6 +137,59 @@ fn promotions_tables(text: &mut String, promotions: &Promotions) -> std::fmt::Re
                     fresh.high
                 )?;
             }
+        }
+    }
+    writeln!(text)
+}
+
+/// A name with what sets it apart.
+fn with_variant(name: &str, variant: &str) -> String {
+    if variant.is_empty() { name.to_owned() } else { format!("{name}, {variant}") }
+}
+
+fn two_sets_tables(text: &mut String, study: &TwoSets) -> std::fmt::Result {
+    writeln!(
+        text,
+        "Two sets of k look-alikes, the worse tried first: runs of {} that ever try the other",
+        study.trials
+    )?;
+    for panel in &study.panels {
+        write!(text, "\n  {}\n  {:<28}", panel.label, "k")?;
+        panel.k.iter().try_for_each(|k| write!(text, "{k:>8}"))?;
+        for line in &panel.lines {
+            write!(text, "\n  {:<28}", with_variant(&line.algorithm, &line.scope))?;
+            line.share.iter().try_for_each(|share| write!(text, "{:>7.0}%", 100.0 * share.value))?;
+        }
+        writeln!(text)?;
+    }
+    writeln!(text, "\n  with substitutes, lambda = k, the theory's schedules")?;
+    for case in &study.between {
+        write!(text, "  k = {} {:<12} spare {:<6}", case.k, case.constraint, case.spare)?;
+        for line in &case.lines {
+            let share = line.share.first().map_or(f64::NAN, |share| 100.0 * share.value);
+            write!(text, " {} {share:.0}%;", with_variant(&line.algorithm, &line.scope))?;
+        }
+        writeln!(text)?;
+    }
+    writeln!(text)
+}
+
+fn which_tables(text: &mut String, which: &Which) -> std::fmt::Result {
+    writeln!(
+        text,
+        "Which algorithm: regret relative to the best tuned setting [95%]; last, reward of automatic / tuned"
+    )?;
+    for problem in &which.problems {
+        writeln!(text, "\n  {}: {}; {} trials", problem.label, problem.about, problem.trials)?;
+        for contender in &problem.contenders {
+            write!(text, "  {:<28}", with_variant(&contender.algorithm, &contender.variant))?;
+            let interval = |Interval { value, low, high }: Interval| format!("{value:.2} [{low:.2}, {high:.2}]");
+            for how in [How::Automatic, How::Tuned, How::Default] {
+                let cell = contender.way(how).map_or("-".to_owned(), |way| interval(way.relative));
+                write!(text, " {cell:>21}")?;
+            }
+            let of = contender.way(How::Automatic).map_or("-".to_owned(), |way| interval(way.of_tuned));
+            writeln!(text, " {of:>21}")?;
         }
     }
     writeln!(text)

@@ -5,10 +5,13 @@
 
 use std::{fmt::Write, fs, path::Path};
 
-use crate::{Error, results::Results};
+use crate::{
+    Error,
+    results::{Interval, Results},
+};
 
 /// Every CSV that a report can have.
-const CSVS: [&str; 10] = [
+const CSVS: [&str; 12] = [
     "figure1.csv",
     "figure2.csv",
     "figure3.csv",
@@ -16,6 +19,8 @@ const CSVS: [&str; 10] = [
     "figure5.csv",
     "figure6.csv",
     "figure7.csv",
+    "figure8.csv",
+    "figure9.csv",
     "table1.csv",
     "ratios.csv",
     "verdicts.csv",
@@ -226,6 +231,62 @@ fn csvs(results: &Results) -> Vec<(&'static str, String)> {
         heat([label, features, &promotions.sensitivity_of], &promotions.sensitivity);
     }
     files.push(("figure7.csv", maps.0));
+    if let Some(two_sets) = &results.two_sets {
+        let mut csv = Csv::new("parameters,constraint,spare,k,algorithm,scope,rounds,trials,share,low,high");
+        let (rounds, trials) = (&two_sets.rounds, &two_sets.trials);
+        for panel in &two_sets.panels {
+            for line in &panel.lines {
+                for (k, share) in panel.k.iter().zip(&line.share) {
+                    let (name, scope) = (&line.algorithm, &line.scope);
+                    let Interval { value, low, high } = share;
+                    csv.row([&panel.label, &"explicit", &0, k, name, scope, rounds, trials, value, low, high]);
+                }
+            }
+        }
+        for study in &two_sets.between {
+            for line in &study.lines {
+                for Interval { value, low, high } in &line.share {
+                    let (label, kind, spare) = ("λ = k, the theory's schedules", &study.constraint, &study.spare);
+                    let (name, scope) = (&line.algorithm, &line.scope);
+                    csv.row([&label, kind, spare, &study.k, name, scope, rounds, trials, value, low, high]);
+                }
+            }
+        }
+        files.push(("figure8.csv", csv.0));
+    }
+    if let Some(which) = &results.which {
+        let mut csv = Csv::new(
+            "problem,generated,algorithm,variant,parameters,params,trials,reward,reward_se,regret,regret_se,relative,relative_low,relative_high,of_tuned,of_tuned_low,of_tuned_high",
+        );
+        for problem in &which.problems {
+            for contender in &problem.contenders {
+                for way in &contender.ways {
+                    let params: Vec<String> =
+                        way.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                    csv.row([
+                        &problem.label,
+                        &problem.generated,
+                        &contender.algorithm,
+                        &contender.variant,
+                        &name_of(&way.how),
+                        &params.join(" "),
+                        &problem.trials,
+                        &way.reward.mean,
+                        &field(way.reward.se),
+                        &way.regret.mean,
+                        &field(way.regret.se),
+                        &way.relative.value,
+                        &way.relative.low,
+                        &way.relative.high,
+                        &way.of_tuned.value,
+                        &way.of_tuned.low,
+                        &way.of_tuned.high,
+                    ]);
+                }
+            }
+        }
+        files.push(("figure9.csv", csv.0));
+    }
     let mut csv = Csv::new("claim,place,rule,outcome,basis,numbers");
     for verdict in &results.verdicts {
         let (outcome, basis) = (name_of(&verdict.outcome), name_of(&verdict.basis));

@@ -7,12 +7,16 @@
 mod clustered;
 mod numbers;
 mod promotions;
+mod two_sets;
 mod verdict;
+mod which;
 
 pub use clustered::{Angle, Clustered, Estimated, Panel, RegretLine, RegretStudy, Touched};
 pub use numbers::{Comparison, Curve, HeatMap, Interval, Mean, Paired, Protocol, Tuned};
 pub use promotions::{AverageReward, Cosines, Data, Promotions, Ratio, Table, TableRow};
+pub use two_sets::{Between, Refutation, Tried, TriedLine, TwoSets};
 pub use verdict::{Basis, Outcome, Verdict};
+pub use which::{Contender, How, Way, Which, WhichProblem};
 
 use std::collections::BTreeMap;
 
@@ -30,6 +34,12 @@ pub struct Results {
     pub clustered: Option<Clustered>,
     /// The sending promotion problem; absent if only the clustered case was asked for.
     pub promotions: Option<Promotions>,
+    /// Theorem 1 on two sets; absent if other parts were asked for.
+    #[serde(default)]
+    pub two_sets: Option<TwoSets>,
+    /// Which algorithm to use; absent if other parts were asked for.
+    #[serde(default)]
+    pub which: Option<Which>,
     /// What becomes of each claim of the paper.
     pub verdicts: Vec<Verdict>,
 }

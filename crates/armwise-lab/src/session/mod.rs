@@ -191,9 +191,9 @@ mod tests {
 
     fn jobs(worlds: &[Clustered]) -> Vec<Job<'_>> {
         let algorithms = [
-            Algorithm::Greedy(Greedy { lambda: 1.0 }),
-            Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() }),
-            Algorithm::Random(Random { lambda: 1.0 }),
+            Algorithm::Greedy(Greedy::new(1.0)),
+            Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1)),
+            Algorithm::Random(Random::new(1.0)),
         ];
         let job = |world| Job {
             world,

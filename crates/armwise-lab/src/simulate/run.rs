@@ -3,7 +3,7 @@
 //! All settings play the same trials, so every difference is paired. Finished trials are kept
 //! beside the study until it is finished; where they cannot be, the study is run all the same.
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use armwise::Algorithm;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::{
     Error,
     data::{Customers, Generated, Ratings},
     play::{Detail, Sample, Setting},
-    results::{Mean, Params},
+    results::Mean,
     session::{Job, Session, Store, Watch},
     stats::Units,
     world::{Promotions, Purpose, Trial, World},
@@ -62,7 +62,7 @@ pub struct Entry {
     /// The algorithm.
     pub algorithm: String,
     /// Its parameters, also those that were left to their default.
-    pub params: Params,
+    pub params: BTreeMap<String, Value>,
     /// Trials.
     pub trials: usize,
     /// The reward of all rounds.
@@ -93,7 +93,14 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
         Problem::Clustered(world) => {
             let problem = json!({
                 "kind": "clustered", "angle": world.angle, "d": world.d, "n": world.n, "k": world.k,
-                "rounds": world.rounds, "order": world.order, "spread": world.spread,
+                "rounds": world.rounds, "order": world.order, "spread": world.spread, "turn": world.turn,
+            });
+            play(study, path, &session, world, problem, 1)
+        }
+        Problem::TwoSets(world) => {
+            let problem = json!({
+                "kind": "two-sets", "k": world.k, "theta": world.theta, "rounds": world.rounds,
+                "constraint": world.choice, "spare": world.spare,
             });
             play(study, path, &session, world, problem, 1)
         }
@@ -190,8 +197,7 @@ fn play(
         if same == 1 {
             return entry.algorithm.clone();
         }
-        let params: Vec<String> = entry.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        format!("{}({})", entry.algorithm, params.join(","))
+        format!("{}({})", entry.algorithm, entry.parameters().join(","))
     };
     let pairs = best.iter().enumerate().flat_map(|(i, &a)| best[i + 1..].iter().map(move |&b| (a, b)));
     let paired = pairs
@@ -204,8 +210,21 @@ fn play(
 }
 
 /// The parameters of an algorithm as it is written.
-fn params(algorithm: &Algorithm) -> Params {
+fn params(algorithm: &Algorithm) -> BTreeMap<String, Value> {
     let written = serde_json::to_value(algorithm).unwrap_or_default();
-    let numbers = written.as_object().into_iter().flatten();
-    numbers.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+    let all = written.as_object().into_iter().flatten().filter(|(name, _)| *name != "name");
+    all.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+impl Entry {
+    /// Its parameters as text, `name=value` each.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<String> {
+        let text = |value: &Value| match value {
+            Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),
+            Value::String(word) => word.clone(),
+            other => other.to_string().replace('"', ""),
+        };
+        self.params.iter().map(|(name, value)| format!("{name}={}", text(value))).collect()
+    }
 }

@@ -5,8 +5,9 @@
 
 use std::{collections::BTreeMap, f64::consts::FRAC_PI_2};
 
-use armwise::{Algorithm, Model, Ties};
+use armwise::{Algorithm, Model, Policy, Ties};
 use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use toml::Spanned;
 
 use super::place::Source;
@@ -14,7 +15,7 @@ use crate::{
     Error,
     data::Variant,
     play::{Feedback, Setting},
-    world::{Clustered, Order, Reading},
+    world::{Choice, Clustered, Order, Reading, Turn, TwoSets},
 };
 
 /// A study, checked.
@@ -32,6 +33,7 @@ pub(super) struct Study {
 #[derive(Debug)]
 pub(super) enum Problem {
     Clustered(Clustered),
+    TwoSets(TwoSets),
     Promotions {
         ratings: Option<String>,
         features: Variant,
@@ -66,6 +68,11 @@ struct ProblemTable {
     rounds: Option<Spanned<u64>>,
     order: Option<Spanned<Order>>,
     spread: Option<Spanned<f64>>,
+    turn: Option<Spanned<f64>>,
+    turn_round: Option<Spanned<u64>>,
+    theta: Option<Spanned<[f64; 2]>>,
+    constraint: Option<Spanned<Choice>>,
+    spare: Option<Spanned<usize>>,
     ratings: Option<Spanned<String>>,
     features: Option<Spanned<String>>,
     reading: Option<Spanned<String>>,
@@ -87,13 +94,12 @@ struct RunTable {
 /// An algorithm's name and parameters; which it may have, the library knows.
 type AlgorithmTable = BTreeMap<String, Spanned<Given>>;
 
-/// A number, or a list of numbers to try; of the name, a text.
+/// A value, or a list of values to try: numbers, or whatever the library takes for the parameter.
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a number or a list of numbers")]
+#[serde(untagged, expecting = "expected a value or a list of values")]
 enum Given {
-    Text(String),
-    One(f64),
-    Many(Vec<f64>),
+    Many(Vec<toml::Value>),
+    One(toml::Value),
 }
 
 fn start<T>(value: Option<&Spanned<T>>) -> Option<usize> {
@@ -139,33 +145,39 @@ impl Study {
 
 impl ProblemTable {
     fn check(&self, source: Source<'_>) -> Result<Problem, Error> {
-        let clustered_only = [
-            ("angle", start(self.angle.as_ref())),
-            ("d", start(self.d.as_ref())),
-            ("order", start(self.order.as_ref())),
-            ("spread", start(self.spread.as_ref())),
-        ];
-        let promotions_only = [
-            ("ratings", start(self.ratings.as_ref())),
-            ("features", start(self.features.as_ref())),
-            ("reading", start(self.reading.as_ref())),
-            ("promotions", start(self.promotions.as_ref())),
+        let (clustered, promotions, two_sets) = ("clustered", "promotions", "two-sets");
+        // The keys that belong to one kind only.
+        let owners = [
+            ("angle", start(self.angle.as_ref()), clustered),
+            ("d", start(self.d.as_ref()), clustered),
+            ("order", start(self.order.as_ref()), clustered),
+            ("spread", start(self.spread.as_ref()), clustered),
+            ("turn", start(self.turn.as_ref()), clustered),
+            ("turn_round", start(self.turn_round.as_ref()), clustered),
+            ("ratings", start(self.ratings.as_ref()), promotions),
+            ("features", start(self.features.as_ref()), promotions),
+            ("reading", start(self.reading.as_ref()), promotions),
+            ("promotions", start(self.promotions.as_ref()), promotions),
+            ("theta", start(self.theta.as_ref()), two_sets),
+            ("constraint", start(self.constraint.as_ref()), two_sets),
+            ("spare", start(self.spare.as_ref()), two_sets),
         ];
         let kind = self.kind.get_ref().as_str();
-        let foreign: &[(&str, Option<usize>)] = match kind {
-            "clustered" => &promotions_only,
-            "promotions" => &clustered_only,
-            _ => {
-                let what = format!("kind {kind:?} is unknown; it must be one of clustered, promotions");
-                return Err(source.error(self.kind.span().start, what));
-            }
-        };
-        for (name, at) in foreign {
-            if let Some(at) = at {
-                return Err(source.error(*at, format!("{name} does not belong to kind = {kind:?}")));
+        if ![clustered, promotions, two_sets].contains(&kind) {
+            let what = format!("kind {kind:?} is unknown; it must be one of clustered, promotions, two-sets");
+            return Err(source.error(self.kind.span().start, what));
+        }
+        let n = ("n", start(self.n.as_ref()).filter(|_| kind == two_sets), clustered);
+        for (name, at, owner) in owners.into_iter().chain([n]) {
+            if let Some(at) = at.filter(|_| owner != kind) {
+                return Err(source.error(at, format!("{name} does not belong to kind = {kind:?}")));
             }
         }
-        if kind == "clustered" { self.clustered(source) } else { self.promotions(source) }
+        match kind {
+            "clustered" => self.clustered(source),
+            "two-sets" => self.two_sets(source),
+            _ => self.promotions(source),
+        }
     }
 
     /// Puts the place of the named value before what is wrong with it.
@@ -178,6 +190,10 @@ impl ProblemTable {
             "k" => start(self.k.as_ref()),
             "rounds" => start(self.rounds.as_ref()),
             "spread" => start(self.spread.as_ref()),
+            "turn" => start(self.turn.as_ref()),
+            "turn_round" => start(self.turn_round.as_ref()).or(start(self.turn.as_ref())),
+            "theta" => start(self.theta.as_ref()),
+            "spare" => start(self.spare.as_ref()),
             "promotions" => start(self.promotions.as_ref()),
             _ => None,
         };
@@ -194,7 +210,28 @@ impl ProblemTable {
             or(self.order.as_ref(), Order::ByCluster),
             or(self.spread.as_ref(), 0.0),
         );
+        let world = world.and_then(|world| match &self.turn {
+            None => Ok(world),
+            Some(by) => {
+                let round = or(self.turn_round.as_ref(), world.rounds / 2 + 1);
+                world.turning(Turn { round, by: *by.get_ref() })
+            }
+        });
+        if let (None, Some(round)) = (&self.turn, &self.turn_round) {
+            return Err(source.error(round.span().start, "turn_round needs turn, the angle by which theta turns"));
+        }
         world.map(Problem::Clustered).map_err(|error| self.placed(source, error))
+    }
+
+    fn two_sets(&self, source: Source<'_>) -> Result<Problem, Error> {
+        let world = TwoSets::with(
+            or(self.k.as_ref(), 100),
+            or(self.theta.as_ref(), TwoSets::THETA),
+            or(self.rounds.as_ref(), 100),
+            or(self.constraint.as_ref(), Choice::Explicit),
+            or(self.spare.as_ref(), 0),
+        );
+        world.map(Problem::TwoSets).map_err(|error| self.placed(source, error))
     }
 
     fn promotions(&self, source: Source<'_>) -> Result<Problem, Error> {
@@ -240,14 +277,32 @@ fn settings(
     let (start, table) = (table.span().start, table.get_ref());
     let Some(name) = table.get("name") else { return Err(source.error(start, "this [[algorithm]] has no name")) };
     let at = name.span().start;
-    let Given::Text(name) = name.get_ref() else { return Err(source.error(at, "name: expected a text")) };
+    let Given::One(toml::Value::String(name)) = name.get_ref() else {
+        return Err(source.error(at, "name: expected a text"));
+    };
     let description = Algorithm::describe(name).map_err(|error| source.error(at, error.to_string()))?;
     let place = |name: &str| table.get(name).map(|value| value.span().start);
     for given in table.keys().filter(|given| *given != "name") {
         let refused = |error: armwise::Error| source.error(place(given).unwrap_or(at), error.to_string());
-        description.parameter(given).map_err(refused)?;
+        if description.switch(given).is_none() {
+            description.parameter(given).map_err(refused)?;
+        }
     }
-    let mut lists: Vec<Vec<(&str, f64)>> = vec![Vec::new()];
+    let mut whole: Map<String, Value> = Map::from_iter([("name".to_owned(), description.name.into())]);
+    for switch in description.switches {
+        let Some(given) = table.get(switch.name) else { continue };
+        let value = match given.get_ref() {
+            Given::One(value) => serde_json::to_value(value).unwrap_or_default(),
+            Given::Many(_) => Value::Null,
+        };
+        // Tried by itself, since what a whole algorithm says of it does not name its place.
+        Algorithm::with(description.name, &[(switch.name, value.clone())]).map_err(|error| {
+            let why = if let armwise::Error::BadFormat(_) = error { String::new() } else { format!("{error}; ") };
+            source.error(given.span().start, format!("{}: {why}give {}", switch.name, switch.values))
+        })?;
+        whole.insert(switch.name.to_owned(), value);
+    }
+    let mut lists: Vec<Map<String, Value>> = vec![whole];
     for parameter in description.parameters {
         let name = parameter.name;
         let Some(given) = table.get(name) else { continue };
@@ -257,17 +312,29 @@ fn settings(
             Given::Many(_) => {
                 return Err(source.error(given.span().start, format!("{name} = []: give at least one value")));
             }
-            Given::Text(_) => {
-                return Err(source.error(given.span().start, format!("{name}: expected a number or a list of numbers")));
-            }
         };
-        let with = |list: &Vec<(&'static str, f64)>| {
-            values.iter().map(|value| [list.as_slice(), &[(name, *value)]].concat()).collect::<Vec<_>>()
+        let read = |value: &toml::Value| {
+            if value.as_float().is_some_and(|value| !value.is_finite()) {
+                return Err(source.error(given.span().start, format!("{name} = {value}: must be a finite number")));
+            }
+            let value = serde_json::to_value(value).unwrap_or_default();
+            // Alone, so that what the library does not take is reported at its place.
+            let alone = json!({ "name": description.name, name: value });
+            let refused = |error: serde_json::Error| source.error(given.span().start, format!("{name}: {error}"));
+            serde_json::from_value::<Algorithm>(alone).map_err(refused)?;
+            Ok(value)
+        };
+        let values = values.iter().map(read).collect::<Result<Vec<Value>, Error>>()?;
+        let with = |list: &Map<String, Value>| {
+            let one = |value: &Value| list.clone().into_iter().chain([(name.to_owned(), value.clone())]).collect();
+            values.iter().map(one).collect::<Vec<Map<String, Value>>>()
         };
         lists = lists.iter().flat_map(with).collect();
     }
-    let setting = |list: Vec<(&str, f64)>| {
-        let algorithm = Algorithm::new(description.name, &list).map_err(|error| {
+    let setting = |list: Map<String, Value>| {
+        let algorithm: Algorithm =
+            serde_json::from_value(list.into()).map_err(|error| source.error(at, error.to_string()))?;
+        algorithm.validate().map_err(|error| {
             // What is wrong with a quotient is reported at its first number.
             let first = match &error {
                 armwise::Error::Parameter { name, .. } => name.split(' ').next().and_then(place),
@@ -302,6 +369,51 @@ mod tests {
     }
 
     #[test]
+    fn two_sets_take_the_schedules_of_the_theory() {
+        let text = "[problem]\nkind = \"two-sets\"\nk = 20\ntheta = [0.1, 0.2]\nconstraint = \"linear\"\nspare = 2\n[[algorithm]]\nname = \"arm-wise-ts\"\nlambda = 20\nv = [0.5, { r = 1, s = 1, delta = 0.1, k = 20, n = 44, rounds = 100 }]\n";
+        let study = Study::read("e.toml", text).unwrap();
+        let Problem::TwoSets(world) = &study.problem else { panic!("{:?}", study.problem) };
+        assert_eq!((world.k, world.theta, world.rounds, world.spare), (20, [0.1, 0.2], 100, 2));
+        assert_eq!(study.algorithms[0].len(), 2);
+        let theory = serde_json::to_value(study.algorithms[0][1].algorithm).unwrap();
+        assert_eq!(theory["v"]["n"], 44);
+        assert_eq!(
+            refusal("[problem]\nkind = \"two-sets\"\nn = 5"),
+            "e.toml:3:5: n does not belong to kind = \"two-sets\""
+        );
+        assert!(
+            refusal("[problem]\nkind = \"two-sets\"\ntheta = [0.9, 0.2]")
+                .starts_with("e.toml:3:9: theta = [0.9, 0.2]: must")
+        );
+        let turn = "[problem]\nkind = \"clustered\"\nturn_round = 4";
+        assert_eq!(refusal(turn), "e.toml:3:14: turn_round needs turn, the angle by which theta turns");
+    }
+
+    #[test]
+    fn parameters_may_choose_themselves() {
+        let text = format!(
+            "{HEAD}[[algorithm]]\nname = \"arm-wise-ts\"\nlambda = \"auto\"\nv = \"auto\"\nnoise = \"estimated\"\n"
+        );
+        let study = Study::read("e.toml", &text).unwrap();
+        let written = serde_json::to_string(&study.algorithms[0][0].algorithm).unwrap();
+        assert_eq!(written, r#"{"name":"arm-wise-ts","lambda":"auto","v":"auto","noise":"estimated"}"#);
+        let text = format!("{HEAD}[[algorithm]]\nname = \"pc2ucb\"\nc = \"auto\"\n");
+        assert!(refusal(&text).starts_with("e.toml:6:5: c: "), "{}", refusal(&text));
+    }
+
+    #[test]
+    fn a_switch_is_a_word_or_a_table() {
+        let of = |scope: &str| format!("{HEAD}[[algorithm]]\nname = \"pc2ucb\"\nscope = {scope}\nalpha = [0.1, 1]\n");
+        let study = Study::read("e.toml", &of("{ best-of = { k = 9 } }")).unwrap();
+        let last = serde_json::to_string(&study.algorithms[0][1].algorithm).unwrap();
+        assert_eq!(last, r#"{"name":"pc2ucb","lambda":1.0,"alpha":1.0,"c":1.0,"scope":{"best-of":{"k":9}}}"#);
+        for bad in ["\"mine\"", "3", "{ mixed = 2.0 }", "{ best-of = 0 }"] {
+            let text = refusal(&of(bad));
+            assert!(text.starts_with("e.toml:6:9: scope: ") && text.contains("{ mixed = 0.5 }"), "{text}");
+        }
+    }
+
+    #[test]
     fn whatever_is_wrong_has_its_place() {
         let with = |rest: &str| refusal(&format!("{HEAD}{rest}"));
         let algorithm = |rest: &str| with(&format!("[[algorithm]]\n{rest}"));
@@ -318,6 +430,9 @@ mod tests {
             algorithm("name = \"c2ucb\"\nlambda = [1, -0.5]"),
             "e.toml:6:10: lambda = -0.5: must be a finite number above 0"
         );
+        let text = algorithm("name = \"c2ucb\"\nalpha = \"large\"");
+        assert!(text.starts_with("e.toml:6:9: alpha: expected a number, or a table with `r`, `s`, `delta`"), "{text}");
+        assert_eq!(algorithm("name = \"c2ucb\"\nalpha = nan"), "e.toml:6:9: alpha = nan: must be a finite number");
         assert_eq!(
             algorithm("name = \"c2ucb\"\nv = 1"),
             "e.toml:6:5: c2ucb has no v; its parameters are lambda, alpha"

@@ -3,9 +3,12 @@
 //! theta* is drawn once per trial and the potential reward of an arm in a round is one draw keyed by (trial, round,
 //! row), whichever policy chooses it. The same trial at two angles has the same theta* and draws.
 
-use std::{borrow::Cow, f64::consts::FRAC_PI_2};
+use std::{
+    borrow::Cow,
+    f64::consts::{FRAC_PI_2, PI},
+};
 
-use armwise::{Oracle, TopK};
+use armwise::{Oracle, Stream, TopK};
 use serde::{Deserialize, Serialize};
 
 use super::{Game, Scene, Trial, World};
@@ -23,6 +26,15 @@ pub enum Order {
     ByCluster,
     /// In an order drawn for each trial.
     Shuffled,
+}
+
+/// How theta* changes in the middle of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The first round with the new theta*.
+    pub round: u64,
+    /// The angle in radians between the old and the new, in a direction drawn for each trial.
+    pub by: f64,
 }
 
 /// d - 1 clusters of equal size with features cos(angle) e_1 + sin(angle) e_i.
@@ -51,6 +63,8 @@ pub struct Clustered {
     /// How far features stray from their centre: 0 for exact clusters as in the paper. The stray is normal with this
     /// expected length, drawn per trial and arm; features longer than 1 are cut to length 1.
     pub spread: f64,
+    /// From this round on theta* points elsewhere; none for a theta* that stays.
+    pub turn: Option<Turn>,
     top_k: TopK,
     /// The exact clusters, by cluster.
     centred: Vec<f64>,
@@ -96,16 +110,42 @@ impl Clustered {
             x[1 + cluster as usize] = libm::sin(angle);
         }
         let top_k = TopK::exactly(k);
-        Ok(Self { angle, d, n, k, rounds, order, spread, top_k, centred, cluster })
+        Ok(Self { angle, d, n, k, rounds, order, spread, turn: None, top_k, centred, cluster })
     }
 
-    /// theta* of a trial: uniform on the unit sphere.
+    /// The same problem with a theta* that turns by an angle (radians) from some round on.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] that names the value outside its range.
+    pub fn turning(self, turn: Turn) -> Result<Self, Error> {
+        let check = |name, value: String, ok: bool, must: &str| {
+            if ok { Ok(()) } else { Err(Error::Parameter { name, value, must: must.to_owned() }) }
+        };
+        check("turn", turn.by.to_string(), turn.by > 0.0 && turn.by <= PI + ROUNDING, "above 0 and at most pi")?;
+        let must = format!("from 2 to rounds = {}", self.rounds);
+        check("turn_round", turn.round.to_string(), (2..=self.rounds).contains(&turn.round), &must)?;
+        Ok(Self { turn: Some(Turn { by: turn.by.min(PI), ..turn }), ..self })
+    }
+
+    /// theta* of a trial in its first rounds: uniform on the unit sphere.
     #[must_use]
     pub fn theta(&self, trial: Trial) -> Vec<f64> {
-        let draws = trial.round(0).draws(0, streams::THETA);
-        let z: Vec<f64> = (0..self.d as u64).map(|j| draws.normal(j)).collect();
-        let length = z.iter().map(|z| z * z).sum::<f64>().sqrt();
-        z.into_iter().map(|z| z / length).collect()
+        unit(&self.drawn(trial, streams::THETA))
+    }
+
+    /// theta* after the turn: cos(by) theta* + sin(by) u, where u is uniform among the directions at a right angle to
+    /// theta*.
+    fn turned(&self, trial: Trial, theta: &[f64], by: f64) -> Vec<f64> {
+        let mut across = self.drawn(trial, streams::TURN);
+        let along: f64 = across.iter().zip(theta).map(|(u, theta)| u * theta).sum();
+        across.iter_mut().zip(theta).for_each(|(u, theta)| *u -= along * theta);
+        let (cos, sin) = (libm::cos(by), libm::sin(by));
+        unit(&across).iter().zip(theta).map(|(u, theta)| cos * theta + sin * u).collect()
+    }
+
+    fn drawn(&self, trial: Trial, stream: Stream) -> Vec<f64> {
+        let draws = trial.round(0).draws(0, stream);
+        (0..self.d as u64).map(|j| draws.normal(j)).collect()
     }
 
     /// Row numbers of the by-cluster order, in the order of this trial.
@@ -160,47 +200,66 @@ impl World for Clustered {
         self.d - 1
     }
 
-    fn oracle(&self) -> &dyn Oracle {
+    fn oracle(&self, _: u64) -> &dyn Oracle {
         &self.top_k
     }
 
     fn key(&self) -> String {
-        let Self { angle, d, n, k, rounds, order, spread, .. } = self;
-        format!("clustered angle={angle:?} d={d} n={n} k={k} rounds={rounds} order={order:?} spread={spread:?}")
+        let Self { angle, d, n, k, rounds, order, spread, turn, .. } = self;
+        let turn = turn.map_or_else(String::new, |turn| format!(" {turn:?}"));
+        format!("clustered angle={angle:?} d={d} n={n} k={k} rounds={rounds} order={order:?} spread={spread:?}{turn}")
     }
 
     fn open(&self, trial: Trial) -> Box<dyn Game + '_> {
         let rows = self.order(trial);
         let features = self.features(trial, &rows);
         let theta = self.theta(trial);
-        let product = |x: &[f64]| x.iter().zip(&theta).map(|(x, theta)| x * theta).sum();
-        let expected: Vec<f64> = features.chunks_exact(self.d).map(product).collect();
-        let mut sorted = expected.clone();
-        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-        let best = sorted[..self.k].iter().sum();
+        let spell = |theta: &[f64]| {
+            let product = |x: &[f64]| x.iter().zip(theta).map(|(x, theta)| x * theta).sum();
+            let expected: Vec<f64> = features.chunks_exact(self.d).map(product).collect();
+            let mut sorted = expected.clone();
+            sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+            let best = sorted[..self.k].iter().sum();
+            Spell { expected, best }
+        };
+        let first = spell(&theta);
+        let turned = self.turn.map(|turn| (turn.round, spell(&self.turned(trial, &theta, turn.by))));
         let cluster = rows.iter().map(|&row| self.cluster[row]).collect();
-        Box::new(Opened { trial, features, expected, cluster, best })
+        Box::new(Opened { trial, features, first, turned, cluster })
     }
 }
 
 struct Opened<'w> {
     trial: Trial,
     features: Cow<'w, [f64]>,
-    expected: Vec<f64>,
+    first: Spell,
+    /// From which round on, and what then.
+    turned: Option<(u64, Spell)>,
     cluster: Vec<u32>,
+}
+
+/// Rounds with one theta*: what each arm pays on average, and the best super arm.
+struct Spell {
+    expected: Vec<f64>,
     best: f64,
+}
+
+fn unit(z: &[f64]) -> Vec<f64> {
+    let length = z.iter().map(|z| z * z).sum::<f64>().sqrt();
+    z.iter().map(|z| z / length).collect()
 }
 
 impl Game for Opened<'_> {
     fn scene(&self, t: u64) -> Result<Scene<'_>, Error> {
         let draws = self.trial.round(t).draws(0, streams::REWARDS);
+        let spell = self.turned.as_ref().filter(|(from, _)| t >= *from).map_or(&self.first, |(_, spell)| spell);
         let pay = move |row: usize, _: usize| {
-            let expected = self.expected[row];
+            let expected = spell.expected[row];
             let up = draws.uniform(row as u64) < 0.5 * (1.0 + expected);
             (if up { 1.0 } else { -1.0 }, expected)
         };
         let features = Cow::Borrowed(&*self.features);
-        Ok(Scene { features, cluster: &self.cluster, best: self.best, pay: Box::new(pay) })
+        Ok(Scene { features, cluster: &self.cluster, best: spell.best, pay: Box::new(pay) })
     }
 }
 
@@ -273,6 +332,32 @@ mod tests {
             assert_eq!(new(rounded.parse().unwrap()).unwrap().key(), new(FRAC_PI_2).unwrap().key());
         }
         assert!(new(1.571).is_err() && new(0.0).is_err() && new(f64::NAN).is_err());
+    }
+
+    /// The angle between the theta* of two spells is the one asked for, found from what arms at right angles pay; rounds before
+    /// the turn are those of a world that does not turn.
+    #[test]
+    fn theta_turns_by_its_angle_at_its_round() {
+        let still = Clustered::new(FRAC_PI_2, 11, 200, 10, 9, Order::ByCluster, 0.0).unwrap();
+        for (number, by) in [0.1, 0.5, FRAC_PI_2, 3.0].into_iter().enumerate() {
+            let world = still.clone().turning(Turn { round: 5, by }).unwrap();
+            let trial = Trial { seed: 40 + number as u64, number: 0 };
+            let theta = world.theta(trial);
+            let turned = world.turned(trial, &theta, by);
+            let dot: f64 = theta.iter().zip(&turned).map(|(a, b)| a * b).sum();
+            assert!((dot - libm::cos(by)).abs() < 1e-12);
+            assert!((turned.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
+            let (game, other) = (world.open(trial), still.open(trial));
+            for (t, theta) in [(4, &theta), (5, &turned), (9, &turned)] {
+                let (scene, before) = (game.scene(t).unwrap(), other.scene(t).unwrap());
+                assert!((0..200).all(|row| ((scene.pay)(row, 0).1 - theta[1 + row / 20]).abs() < 1e-12));
+                let same = (0..200).all(|row| (scene.pay)(row, 0) == (before.pay)(row, 0));
+                assert_eq!(same, t < 5);
+            }
+        }
+        let refused = |round, by| still.clone().turning(Turn { round, by }).unwrap_err().to_string();
+        assert_eq!(refused(1, 0.5), "turn_round = 1: must be from 2 to rounds = 9");
+        assert_eq!(refused(5, 0.0), "turn = 0: must be above 0 and at most pi");
     }
 
     #[test]

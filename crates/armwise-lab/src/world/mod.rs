@@ -1,13 +1,15 @@
-//! The problems of section VII as environments: what the arms of a round are and what they pay.
+//! The problems of section VII as environments, and one for Theorem 1: what the arms of a round are and what they pay.
 //!
 //! A world is a pure function of (trial, round). Whoever plays meets the same arms and the
 //! same potential rewards (common random numbers), so differences between algorithms are paired.
 
 mod clustered;
 mod promotions;
+mod two_sets;
 
-pub use clustered::{Clustered, Order};
+pub use clustered::{Clustered, Order, Turn};
 pub use promotions::{Promotions, Reading};
+pub use two_sets::{Choice, TwoSets};
 
 use std::borrow::Cow;
 
@@ -62,8 +64,8 @@ pub trait World: Sync {
     fn rounds(&self) -> u64;
     /// Clusters of arms, or 0 where it makes no sense to count them.
     fn clusters(&self) -> usize;
-    /// The argmax over S_t.
-    fn oracle(&self) -> &dyn Oracle;
+    /// The argmax over S_t of round t, from 1.
+    fn oracle(&self, t: u64) -> &dyn Oracle;
     /// Everything that the world's numbers depend on, as text: the key under which finished trials are kept.
     fn key(&self) -> String;
     /// Sets up a trial.

@@ -151,7 +151,7 @@ impl World for Promotions<'_> {
         0
     }
 
-    fn oracle(&self) -> &dyn Oracle {
+    fn oracle(&self, _: u64) -> &dyn Oracle {
         &self.oracle
     }
 

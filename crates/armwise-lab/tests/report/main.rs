@@ -32,14 +32,21 @@ fn page(files: &BTreeMap<String, Vec<u8>>) -> String {
 }
 
 fn empty() -> Results {
-    Results { clustered: None, promotions: None, verdicts: Vec::new(), ..sample::results() }
+    Results {
+        clustered: None,
+        promotions: None,
+        two_sets: None,
+        which: None,
+        verdicts: Vec::new(),
+        ..sample::results()
+    }
 }
 
 #[test]
-fn a_full_run_has_seven_figures_in_two_formats_and_a_page() {
+fn a_full_run_has_nine_figures_in_two_formats_and_a_page() {
     let files = written("full", &sample::results());
     let mut expected: Vec<String> =
-        (1..=7).flat_map(|number| [format!("figure-{number}.svg"), format!("figure-{number}.png")]).collect();
+        (1..=9).flat_map(|number| [format!("figure-{number}.svg"), format!("figure-{number}.png")]).collect();
     expected.push("index.html".to_owned());
     expected.sort();
     assert_eq!(files.keys().cloned().collect::<Vec<_>>(), expected);
@@ -76,7 +83,7 @@ fn every_inline_svg_of_the_page_is_well_formed() {
         roxmltree::Document::parse(&svg).unwrap_or_else(|error| panic!("{error}: {}", &svg[..200.min(svg.len())]));
         count += 1;
     }
-    assert!(count >= 14, "seven figures for two widths, found {count}");
+    assert!(count >= 18, "nine figures for two widths, found {count}");
 }
 
 #[test]
@@ -161,6 +168,15 @@ fn labels_are_escaped_everywhere() {
     clustered.angles[0].label = evil.to_owned();
     clustered.touched[0].label = evil.to_owned();
     clustered.regret.lines[0].theorem = evil.to_owned();
+    let two_sets = results.two_sets.as_mut().expect("the sample has two sets");
+    two_sets.panels[0].label = evil.to_owned();
+    two_sets.panels[0].lines[1].scope = evil.to_owned();
+    two_sets.between[0].constraint = evil.to_owned();
+    let which = results.which.as_mut().expect("the sample has all problems");
+    which.problems[0].label = evil.to_owned();
+    which.problems[0].about = evil.to_owned();
+    which.problems[0].contenders[0].variant = evil.to_owned();
+    which.problems[0].contenders[1].ways[1].params.insert(evil.to_owned(), evil.into());
     let files = written("evil", &results);
     let page = page(&files);
     assert!(!page.contains("<script") && page.contains("&lt;script&gt;"));
@@ -201,7 +217,7 @@ fn parts_that_were_not_run_are_left_out_and_the_page_says_so() {
 
     let files = written("empty", &empty());
     assert_eq!(files.keys().collect::<Vec<_>>(), ["index.html"]);
-    assert_eq!(page(&files).matches("is left out").count(), 8);
+    assert_eq!(page(&files).matches("is left out").count(), 10);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 //! Every label says `sample`, so that a page drawn from this can never pass for results.
 
 use armwise_lab::results::{
-    Angle, AverageReward, Basis, Clustered, Comparison, Cosines, Curve, Data, Estimated, HeatMap, Interval, Mean,
-    Outcome, Paired, Panel, Params, Promotions, Protocol, Ratio, RegretLine, RegretStudy, Results, Run, Scale, Table,
-    TableRow, Touched, Tuned, Verdict,
+    Angle, AverageReward, Basis, Between, Clustered, Comparison, Contender, Cosines, Curve, Data, Estimated, HeatMap,
+    How, Interval, Mean, Outcome, Paired, Panel, Params, Promotions, Protocol, Ratio, Refutation, RegretLine,
+    RegretStudy, Results, Run, Scale, Table, TableRow, Touched, Tried, TriedLine, Tuned, TwoSets, Verdict, Way, Which,
+    WhichProblem,
 };
 use std::f64::consts::PI;
 
@@ -309,6 +310,65 @@ fn verdict(claim: &str, outcome: Outcome) -> Verdict {
     }
 }
 
+fn two_sets() -> TwoSets {
+    let k = vec![10, 100, 1000];
+    let line = |name: &str, scope: &str, fall: f64| TriedLine {
+        algorithm: name.to_owned(),
+        scope: scope.to_owned(),
+        share: (0..3).map(|at| interval((1.0 - fall * f64::from(at)).max(0.0), 0.04)).collect(),
+    };
+    let lines = vec![line("arm-wise-ts", "", 0.6), line("arm-wise-ts", "shared", 0.0), line("pc2ucb", "", 0.0)];
+    let panel = |label: &str| Tried { label: label.to_owned(), k: k.clone(), lines: lines.clone() };
+    TwoSets {
+        theta: [0.5, 0.8],
+        rounds: 100,
+        trials: 60,
+        delta: 0.1,
+        panels: vec![panel("sample, λ = k"), panel("sample, λ = 1")],
+        between: vec![Between {
+            constraint: "linear".to_owned(),
+            spare: 3,
+            k: 30,
+            lines: vec![line("arm-wise-ts", "", 0.5)],
+        }],
+        refutation: Refutation { k: 1000, rounds: 1e10, regret: 3e12, bound: 1e12, tried: 0.01, delta: 0.1 },
+    }
+}
+
+fn which() -> Which {
+    let way = |how, value: f64| Way {
+        how,
+        params: [("lambda".to_owned(), "auto".into()), ("v".to_owned(), 0.1.into())].into(),
+        reward: mean(300.0 / value, 5.0),
+        regret: mean(50.0 * value, 5.0),
+        relative: interval(value, 0.1 * value),
+        of_tuned: interval(1.0 / value, 0.02),
+    };
+    let contender = |place: usize, name: &str| Contender {
+        algorithm: name.to_owned(),
+        variant: if place == 5 { "shared draws".to_owned() } else { String::new() },
+        ways: vec![
+            way(How::Automatic, 1.0 + 0.3 * wobble(place)),
+            way(How::Tuned, 1.0 + 0.2 * wobble(place + 9)),
+            way(How::Default, 1.2 + 4.0 * wobble(place + 70)),
+        ],
+    };
+    let names = ["greedy", "c2ucb", "pc2ucb", "round-wise-ts", "arm-wise-ts", "arm-wise-ts"];
+    let problem = |(place, label): (usize, &&str)| WhichProblem {
+        label: (*label).to_owned(),
+        about: "sample, measured by nobody".to_owned(),
+        generated: place == 2,
+        tuning_trials: 20,
+        trials: 200,
+        oracle: mean(500.0, 3.0),
+        random: mean(2.0, 8.0),
+        best: place,
+        contenders: names.iter().enumerate().map(|(at, name)| contender(at + 10 * place, name)).collect(),
+    };
+    let labels = ["Clusters, sample", "Two sets, sample", "Promotions, k = 50, sample"];
+    Which { grid: GRID.to_vec(), problems: labels.iter().enumerate().map(problem).collect() }
+}
+
 /// Everything that a full run has.
 pub(crate) fn results() -> Results {
     Results {
@@ -325,6 +385,8 @@ pub(crate) fn results() -> Results {
         },
         clustered: Some(clustered()),
         promotions: Some(promotions()),
+        two_sets: Some(two_sets()),
+        which: Some(which()),
         verdicts: vec![
             verdict(
                 "Sample: with almost orthogonal clusters the arm-wise algorithms outperform the existing ones.",

@@ -151,7 +151,7 @@ fn caption(clustered: &Clustered, protocols: &[Protocol]) -> String {
 fn alt(clustered: &Clustered) -> String {
     let labels: Vec<String> = clustered.angles.iter().map(|angle| angle_label(&angle.label)).collect();
     format!(
-        "Line chart of mean cumulative reward of seven algorithms, random choice and the oracle at the angles {}; the numbers are in the table below it.",
+        "Line chart of mean cumulative reward of the algorithms, random choice and the oracle at the angles {}; the numbers are in the table below it.",
         labels.join(", ")
     )
 }

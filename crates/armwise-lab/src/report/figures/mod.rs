@@ -1,14 +1,18 @@
-//! The seven figures, each drawn for a page and for a telephone, with a caption that gives its numbers.
+//! The nine figures, each drawn for a page and for a telephone, with a caption that gives its numbers.
 //!
 //! A figure is `None` where the results have no data for it, and the page says so.
 
 mod angles;
 mod average;
+mod contenders;
 mod cosines;
 mod estimated;
 mod regret;
 mod sensitivity;
 mod touched;
+mod tried;
+
+pub(crate) use contenders::{named as contender_name, ratio as relative};
 
 use crate::report::looks::{look, title_of};
 use crate::results::{Comparison, Curve, Data, Interval, Mean, Paired, Params, Protocol, Results, Tuned};
@@ -30,8 +34,8 @@ pub(crate) struct Figure {
     pub(crate) numbers: String,
 }
 
-/// The titles of the seven figures.
-pub(crate) const TITLES: [&str; 7] = [
+/// The titles of the nine figures; the paper has the first four.
+pub(crate) const TITLES: [&str; 9] = [
     "Estimated rewards on clusters",
     "Cumulative reward against the angle of the clusters",
     "Cosine similarity of feature vectors",
@@ -39,6 +43,8 @@ pub(crate) const TITLES: [&str; 7] = [
     "Clusters touched per round, at once and in batches",
     "Measured regret against the bounds of the theory",
     "Sensitivity to the parameters",
+    "Two sets that must be taken whole",
+    "Which algorithm, and who sets its parameters",
 ];
 
 /// All figures that the results have data for, by number.
@@ -51,6 +57,8 @@ pub(crate) fn all(results: &Results) -> Vec<Figure> {
         touched::figure,
         regret::figure,
         sensitivity::figure,
+        tried::figure,
+        contenders::figure,
     ];
     makers.into_iter().filter_map(|make| make(results)).collect()
 }

@@ -7,6 +7,7 @@ mod parameters;
 mod run;
 mod table_one;
 mod verdicts;
+mod which;
 
 use super::figures::{Figure, TITLES, data_label};
 use crate::results::{Results, Scale};
@@ -24,6 +25,10 @@ pub(super) fn html(results: &Results, figures: &[Figure]) -> String {
     out.push_str("</header>\n<main>\n");
     section(&mut out, "run", "What was run", &run::html(results));
 
+    let mut which = which::html(results);
+    figures_into(&mut which, figures, &[9]);
+    section(&mut out, "which", "Which algorithm should I use?", &which);
+
     let mut clusters = String::new();
     figures_into(&mut clusters, figures, &[1, 2]);
     section(&mut out, "clusters", "Clusters", &clusters);
@@ -35,7 +40,7 @@ pub(super) fn html(results: &Results, figures: &[Figure]) -> String {
     section(&mut out, "promotions", "Sending promotions", &promotions);
 
     let mut why = String::new();
-    figures_into(&mut why, figures, &[5, 6, 7]);
+    figures_into(&mut why, figures, &[5, 6, 8, 7]);
     section(&mut out, "why", "Exploration, theory and sensitivity", &why);
 
     section(&mut out, "parameters", "Chosen parameters", &parameters::html(results));

@@ -31,6 +31,15 @@ pub(super) fn html(results: &Results) -> String {
         }
         None => facts.push(("Sending promotions", "not part of this run".to_owned())),
     }
+    if let Some(two_sets) = &results.two_sets {
+        let sizes: Vec<String> =
+            two_sets.panels.first().into_iter().flat_map(|panel| &panel.k).map(usize::to_string).collect();
+        let text = format!("k = {}, T = {}, {}", sizes.join(", "), two_sets.rounds, trials(two_sets.trials));
+        facts.push(("Two sets", text));
+    }
+    if let Some(which) = &results.which {
+        facts.push(("All algorithms", format!("{} problems; grid {}", which.problems.len(), grid(&which.grid))));
+    }
     if results.clustered.is_none() {
         facts.push(("Clustered case", "not part of this run".to_owned()));
     }
@@ -152,10 +161,12 @@ fn data_facts(case: &Promotions) -> String {
 
 /// The algorithms: the paper's names beside the names on the command line, in the look they have in figures.
 fn names(results: &Results) -> String {
-    if results.clustered.is_none() && results.promotions.is_none() {
+    let Results { clustered, promotions, two_sets, which, .. } = results;
+    if clustered.is_none() && promotions.is_none() && two_sets.is_none() && which.is_none() {
         return "<p class=\"absent\">This run has no results.</p>\n".to_owned();
     }
-    let tuned = Algorithm::ALL.iter().filter(|description| description.tuned().next().is_some());
+    let tuned =
+        Algorithm::ALL.iter().filter(|description| description.tuned().next().is_some() && !description.in_turn);
     let rows = tuned.map(|description| {
         let name = description.name;
         vec![
@@ -185,6 +196,8 @@ pub(super) fn again(results: &Results) -> String {
     match (&results.clustered, &results.promotions) {
         (Some(_), None) => command.push_str(" clustered"),
         (None, Some(_)) => command.push_str(" promotions"),
+        (None, None) if results.two_sets.is_some() => command.push_str(" two-sets"),
+        (None, None) if results.which.is_some() => command.push_str(" which"),
         _ => {}
     }
     if let Some(promotions) = results.promotions.as_ref().filter(|promotions| !promotions.data.generated) {

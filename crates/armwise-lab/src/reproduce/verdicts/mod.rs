@@ -6,11 +6,17 @@
 
 mod clustered;
 mod promotions;
+mod two_sets;
 
-use crate::results::{Basis, Clustered, Comparison, Interval, Outcome, Paired, Promotions, Protocol, Verdict};
+use crate::results::{Basis, Clustered, Comparison, Interval, Outcome, Paired, Promotions, Protocol, TwoSets, Verdict};
 
-pub(super) fn of(clustered: Option<&Clustered>, promotions: Option<&Promotions>) -> Vec<Verdict> {
+pub(super) fn of(
+    clustered: Option<&Clustered>,
+    promotions: Option<&Promotions>,
+    two_sets: Option<&TwoSets>,
+) -> Vec<Verdict> {
     let mut verdicts = clustered.map_or_else(Vec::new, clustered::of);
+    verdicts.extend(two_sets.map(two_sets::of));
     verdicts.extend(promotions.into_iter().flat_map(promotions::of));
     verdicts
 }
