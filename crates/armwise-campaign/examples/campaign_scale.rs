@@ -83,7 +83,7 @@ fn kernel(rows: usize) -> Result<(), Box<dyn Error>> {
             model.observe(&Observation { t: 1, block: block as u32, x: &row, reward: row[block] })?;
         }
     }
-    let algorithm = Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() });
+    let algorithm = Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1));
     let learner = Learner::with_model(algorithm, model)?;
     let start = Instant::now();
     let mut left = rows;

@@ -36,6 +36,36 @@ pub enum Error {
         /// The customer.
         customer: String,
     },
+    /// Another policy can be evaluated only with the tables that the rounds were chosen from.
+    #[error(
+        "{} needed: only {} the features of those who were not chosen",
+        tables_of(rounds), if rounds.len() == 1 { "it has" } else { "they have" }
+    )]
+    NeedsTables {
+        /// The rounds whose tables are missing.
+        rounds: Vec<u64>,
+    },
+    /// A table is not the one that a round was chosen from.
+    #[error(
+        "{table}: round {round} was not chosen from this table: it has other customers, or choosing again gives other sends"
+    )]
+    OtherTable {
+        /// The table.
+        table: String,
+        /// The round.
+        round: u64,
+    },
+    /// No round tells anything about another policy yet.
+    #[error("no round can be evaluated: {why}")]
+    NothingToEvaluate {
+        /// Why not.
+        why: String,
+    },
+    /// Nothing was answered, so no world can be fitted to answers.
+    #[error(
+        "nothing was answered yet, so nothing is known about what promotions bring; answers of past sends would do"
+    )]
+    NoAnswers,
     /// A cell of a table cannot be used.
     #[error("{table}: row {row}, column {column:?}: {problem}")]
     Cell {
@@ -195,9 +225,63 @@ pub enum Error {
         #[source]
         cause: Option<Cause>,
     },
+    /// There is no room left for what would be written; what was acknowledged is there, and writing goes on once there is.
+    #[error("{}: no space is left where it is kept; make room and try again", path.display())]
+    DiskFull {
+        /// The campaign.
+        path: PathBuf,
+        /// What the store said.
+        #[source]
+        cause: Option<Cause>,
+    },
+    /// So many commands wait to be written that no more are taken.
+    #[error("{waiting} commands wait already; try again a little later")]
+    QueueFull {
+        /// How many may wait.
+        waiting: usize,
+    },
+    /// A request with the same key is being answered at this moment.
+    #[error("a request with the key {key:?} is being answered; try again a little later")]
+    InFlight {
+        /// The key.
+        key: String,
+    },
+    /// The campaign is not served any more.
+    #[error("{}: it takes no more commands, since it is being stopped", path.display())]
+    Stopped {
+        /// The campaign.
+        path: PathBuf,
+    },
+    /// An entry was to be seen that has not been reached in time.
+    #[error("entry {seq} is not there yet; the last one that counts is {now}")]
+    NotYet {
+        /// The entry.
+        seq: u64,
+        /// The last entry whose rewards the model knows.
+        now: u64,
+    },
+    /// A request offers more arms than are taken at once.
+    #[error(
+        "{found} arms are offered, and {most} is the most in one request; offer fewer, or keep them in the catalogue"
+    )]
+    TooManyArms {
+        /// How many there are.
+        found: usize,
+        /// The most that are taken.
+        most: usize,
+    },
     /// The library refused.
     #[error(transparent)]
     Library(#[from] armwise::Error),
+}
+
+/// The tables of some rounds, in words.
+fn tables_of(rounds: &[u64]) -> String {
+    let all: Vec<String> = rounds.iter().map(u64::to_string).collect();
+    match &all[..] {
+        [one] => format!("the table of round {one} is"),
+        all => format!("the tables of rounds {} are", all.join(", ")),
+    }
 }
 
 /// The rounds that a table can be about, in words.

@@ -10,15 +10,21 @@
 //! | [`mod@core`] | commands, the journal of entries, the model as a function of it; rewards, each counted once; status, why, verify |
 //! | [`store`] | where the journal is kept: a SQLite file, or memory |
 //! | [`round`] | choosing a round from a table in parts, limits from columns |
+//! | [`live`] | a campaign in service: many threads ask, one writes |
+//! | [`mod@evaluate`] | what other policies would have earned in past rounds |
+//! | [`mod@advise`] | which algorithm, for these customers and answers |
 //! | [`output`] | files that get their name only when they are complete, and never take the place of what is read |
 //! | [`report`] | one HTML page: rounds, promotions, segments, effects, calibration, uplift |
 
 #![warn(clippy::print_stderr)]
 
+pub mod advise;
 pub mod core;
 mod error;
+pub mod evaluate;
 mod init;
 mod input;
+pub mod live;
 pub mod output;
 pub mod report;
 pub mod round;

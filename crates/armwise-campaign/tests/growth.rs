@@ -8,8 +8,9 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{
-        Check, EachDecision, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Original, Outcome, Rows, Seal,
-        Setup, close, learn, model_hash, status,
+        Check, Chosen, Command, DecisionId, Draft, EachDecision, EachEntry, Entry, Feedback, Head, Heard, Journal,
+        Kept, Kind, Named, Original, Outcome, Responses, Rows, Seal, Sent, Setup, Sha, close, fold, learn, model_hash,
+        status,
     },
     recipe::fit,
     round::{ChooseOptions, choose},
@@ -63,8 +64,11 @@ impl<J: Journal> Journal for Counting<J> {
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         self.one(self.journal.entry(seq))
     }
-    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
-        self.all(self.journal.entries(seq))
+    fn each_entry(&self, seq: u64, take: EachEntry<'_>) -> Result<(), Error> {
+        self.journal.each_entry(seq, &mut |entry| {
+            self.read.fetch_add(1, Ordering::Relaxed);
+            take(entry)
+        })
     }
     fn kept(&self) -> Result<Option<Kept>, Error> {
         self.one(self.journal.kept())
@@ -90,11 +94,26 @@ impl<J: Journal> Journal for Counting<J> {
     fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
         self.all(self.journal.originals(round))
     }
+    fn of_kind(&self, kind: Kind) -> Result<Vec<Entry>, Error> {
+        self.all(self.journal.of_kind(kind))
+    }
+    fn last_of_kind(&self, kind: Kind, until: u64) -> Result<Option<Entry>, Error> {
+        self.one(self.journal.last_of_kind(kind, until))
+    }
+    fn settled(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.one(self.journal.settled(segment))
+    }
+    fn arms(&self, seq: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.one(self.journal.arms(seq))
+    }
     fn count_originals(&self) -> Result<u64, Error> {
         self.journal.count_originals()
     }
     fn count(&self) -> Result<(u64, u64), Error> {
         self.journal.count()
+    }
+    fn count_through(&self, round: u64) -> Result<(u64, u64, u64), Error> {
+        self.journal.count_through(round)
     }
     fn problems(&self) -> Result<Vec<String>, Error> {
         self.journal.problems()
@@ -190,4 +209,88 @@ fn a_late_reward_for_an_early_round_is_counted_and_costs_once() {
         campaign.verify()
     });
     assert!(verified.good, "{:?}", verified.findings);
+}
+
+/// The rounds of a service: one decision each.
+fn serve(campaign: &mut Campaign, rounds: std::ops::RangeInclusive<u64>) {
+    let dim = campaign.recipe().dim();
+    let numbers: Vec<u64> = rounds.collect();
+    for numbers in numbers.chunks(200) {
+        let sent = |&round: &u64| Sent {
+            id: DecisionId { round, number: 1 },
+            customer: format!("C{}", round % 97),
+            promotion: "mail".to_owned(),
+            hold_out: false,
+            segment: None,
+            mean: 0.5,
+            width: 0.1,
+            draw: None,
+            score: 0.5,
+            rank: 1,
+            greedy: None,
+            probability: None,
+            features: vec![f64::from((round % 89) as u8) / 64.0; dim].into(),
+        };
+        let sent: Vec<[Sent; 1]> = numbers.iter().map(|round| [sent(round)]).collect();
+        let choose = |sent: &[Sent; 1]| Chosen { round: sent[0].id.round, seed: 1, ..Chosen::default() };
+        let drafts = sent.iter().map(|own| Draft { decisions: own, ..Draft::new(Command::Choose(choose(own))) });
+        let head = campaign.head();
+        campaign.append_all(&head, &drafts.collect::<Vec<_>>()).unwrap();
+        answer(campaign, &numbers.iter().copied().step_by(3).collect::<Vec<_>>());
+        fold(campaign).unwrap();
+    }
+}
+
+/// A reward for each of these rounds.
+fn answer(campaign: &mut Campaign, rounds: &[u64]) {
+    let outcomes: Vec<Outcome> =
+        rounds.iter().map(|&round| Outcome { decision: DecisionId { round, number: 1 }, reward: Some(0.5) }).collect();
+    let (table, digest, read) = ("lines".to_owned(), Sha::of("lines"), rounds.len() as u64);
+    let rounds = rounds.to_vec();
+    let told = Responses { table, digest, rounds, read, repeated: 0, rejected: 0, aside: Vec::new() };
+    let head = campaign.head();
+    let draft = Draft { outcomes: &outcomes, ..Draft::new(Command::Learn(told)) };
+    campaign.append_all(&head, &[draft]).unwrap();
+}
+
+/// A service may have a million rounds: what a command reads and what a checkpoint keeps must not grow with them.
+#[test]
+fn a_service_reads_and_keeps_as_much_at_20_000_rounds_as_at_2_000() {
+    let folder = Folder::new("growth-served");
+    let path = folder.path("c.armwise");
+    let table = open(&folder.write("customers.csv", customers(50)));
+    let rules = "customer = \"customer\"\nrounds_per_segment = 32\n[[promotion]]\nname = \"mail\"\nquota = 1\n\
+                 [[features.column]]\nname = \"age\"\nkind = \"numeric\"\n";
+    let config = Config::parse(rules, Path::new("rules")).unwrap();
+    let recipe = fit(&config, &table).unwrap();
+    drop(Campaign::create(&path, Setup::new(config, recipe)).unwrap());
+    let file = || Sqlite::open(&path, Some("test")).unwrap();
+    let mut seen = Vec::new();
+    let mut done = 0;
+    for rounds in [2_000, 20_000] {
+        let mut campaign = Campaign::open(Box::new(file())).unwrap();
+        serve(&mut campaign, done + 1..=rounds);
+        done = rounds;
+        drop(campaign);
+        let opened = counted(file(), |_| ()).1;
+        let ((), late) = counted(file(), |campaign| answer(campaign, &[2]));
+        let (_, folded) = counted(file(), |campaign| fold(campaign).unwrap());
+        let ((), asked) = counted(file(), |campaign| assert!(campaign.round(3).is_ok()));
+        let kept = file().kept().unwrap().unwrap().state.len() as u64;
+        let stays = Campaign::open(Box::new(file())).unwrap().rounds().len() as u64;
+        seen.push([opened, late, folded, asked, stays, kept]);
+        // The next checkpoint puts the round away again.
+        answer(&mut Campaign::open(Box::new(file())).unwrap(), &[3]);
+    }
+    let names = ["open", "a late reward", "a fold", "an old round", "rounds in the state"];
+    for (place, name) in names.into_iter().enumerate() {
+        let (before, after) = (seen[0][place] as f64, seen[1][place] as f64);
+        // A fold reads the sums of all segments once after a late reward; they are one row for 32 rounds.
+        let segments = if name == "a fold" { 20_000.0 / 32.0 } else { 0.0 };
+        assert!(after <= 1.5 * before + 100.0 + segments, "{name}: {before} at 2,000 rounds, {after} at 20,000");
+    }
+    // A segment of 32 rounds costs some 250 bytes, a round of a weekly campaign costs as much alone.
+    assert!(seen[1][5] - seen[0][5] < 18_000 / 32 * 300, "{} and {} bytes", seen[0][5], seen[1][5]);
+    let campaign = Campaign::read(&path).unwrap();
+    assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), campaign.model_hash());
 }

@@ -56,7 +56,7 @@ fn entry(before: &Head, kind: Kind, round: Option<u64>, key: Option<&str>) -> En
 }
 
 fn record(entry: &Entry) -> Record {
-    Record { entry: entry.clone(), sums: Vec::new(), kept: None }
+    Record::new(entry.clone())
 }
 
 /// Appends entries without rows.
@@ -77,6 +77,7 @@ fn sent(round: u64, number: u32, customer: &str) -> Sent {
         score: 2e-300,
         rank: number,
         greedy: (number != 2).then_some(number == 1),
+        probability: (number == 2).then_some(0.1 + 0.2),
         features: vec![1.0, f64::from(0.1_f32)].into(),
     }
 }
@@ -99,9 +100,9 @@ fn what_goes_in_comes_out_in_its_order() {
         let last = [outcome(1, 2, Some(1.0 / 3.0))];
         // Several entries in one append: all of them, or none.
         let rows = [
-            Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[] },
-            Rows { seq: 3, decisions: &[], outcomes: &later, originals: &[] },
-            Rows { seq: 4, decisions: &[], outcomes: &last, originals: &[] },
+            Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[], arms: None },
+            Rows { seq: 3, decisions: &[], outcomes: &later, originals: &[], arms: None },
+            Rows { seq: 4, decisions: &[], outcomes: &last, originals: &[], arms: None },
         ];
         let kept = |seq| Kept { seq, state: vec![1, seq as u8], model: vec![2] };
         let mut seal = || {
@@ -171,7 +172,7 @@ fn an_append_against_another_head_is_refused_and_changes_nothing() {
         append(journal, &first.head(), std::slice::from_ref(&one)).unwrap();
         // Made by a second writer at the same time.
         let outcomes = [outcome(1, 1, Some(1.0))];
-        let rows = [Rows { seq: 2, decisions: &[], outcomes: &outcomes, originals: &[] }];
+        let rows = [Rows { seq: 2, decisions: &[], outcomes: &outcomes, originals: &[], arms: None }];
         let refused = journal.append(&first.head(), &rows, &mut || Ok(vec![record(&other)]), &mut |_| Ok(()));
         assert!(matches!(refused, Err(Error::HeadMoved { expected: 1, found: 2, .. })), "{refused:?}");
         // The same number, but another history.
@@ -212,7 +213,7 @@ fn what_cannot_be_sealed_leaves_no_trace() {
         let first = entry(&Head::none(), Kind::Init, None, None);
         append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
         let decisions = [sent(1, 1, "ann")];
-        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[] }];
+        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[], arms: None }];
         let choose = entry(&first.head(), Kind::Choose, Some(1), None);
         let not_ready = || Err(Error::Usage("not ready".to_owned()));
         let refused = journal.append(&first.head(), &rows, &mut || not_ready(), &mut |_| Ok(()));
@@ -306,7 +307,7 @@ fn an_append_that_is_cut_short_leaves_no_trace() {
         append(&mut *journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
         let choose = entry(&first.head(), Kind::Choose, Some(1), Some("k"));
         let decisions = [sent(1, 1, "ann")];
-        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[] }];
+        let rows = [Rows { seq: 2, decisions: &decisions, outcomes: &[], originals: &[], arms: None }];
         for in_check in [false, true] {
             let cut = catch_unwind(AssertUnwindSafe(|| {
                 let mut seal = || {

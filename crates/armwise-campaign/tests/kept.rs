@@ -70,7 +70,7 @@ fn config(rules: &str) -> Config {
 #[test]
 fn the_table_is_read_once_for_the_choice_and_the_columns() {
     let (folder, table) = (Folder::new("kept"), table(150_000, 3));
-    let rules = config("keep = \"all\"\n[[promotion]]\nname = \"mail\"\nquota = 500\n");
+    let rules = config("keep = \"all\"\nprobabilities = \"never\"\n[[promotion]]\nname = \"mail\"\nquota = 500\n");
     let mut campaign = init(&folder.path("c.armwise"), &table.0, rules).unwrap().0;
     let choice = choose(&campaign, &table, ChooseOptions::default(), &|_| ()).unwrap();
     assert_eq!(table.1.load(Relaxed), 1);

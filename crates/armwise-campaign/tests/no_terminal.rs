@@ -10,9 +10,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What only a terminal has, as it would be written in code.
-const OF_A_TERMINAL: [&str; 8] =
-    ["exit_code", "\"--", "`armwise ", "std::io::stdin", "stdout", "set_hook", "eprintln", "println"];
+/// What only a terminal or a service has, as it would be written in code.
+const OF_A_TERMINAL: [&str; 12] = [
+    "exit_code",
+    "\"--",
+    "`armwise ",
+    "std::io::stdin",
+    "stdout",
+    "set_hook",
+    "eprintln",
+    "println",
+    "StatusCode",
+    "HTTP",
+    "Idempotency",
+    "async fn",
+];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {

@@ -10,12 +10,16 @@ use armwise::{Model, Observation};
 use armwise_campaign::{
     Campaign,
     config::Config,
-    core::{Feedback, Setup, close, model_hash, revoke},
+    core::{Feedback, Setup, close, fold, model_hash, revoke},
     recipe::fit,
     store::memory::Memory,
 };
 use common::{Folder, TWO, choose_round, customers, learn_text, open};
 use std::{collections::BTreeMap, path::Path};
+
+fn empty_of(campaign: &Campaign) -> Model {
+    Model::new(campaign.recipe().dim(), 2).unwrap().with_gamma(0.9).unwrap()
+}
 
 #[test]
 fn a_segment_is_summed_in_the_order_of_its_rounds_and_decisions() {
@@ -40,8 +44,12 @@ fn a_segment_is_summed_in_the_order_of_its_rounds_and_decisions() {
     }
     close(&mut campaign, 4, None).unwrap();
     revoke(&mut campaign, 5, None).unwrap();
+    assert_eq!(campaign.model_hash(), model_hash(&empty_of(&campaign)), "nothing is learned before the fold");
+    assert!(campaign.is_behind() && fold(&mut campaign).unwrap() && !campaign.is_behind());
+    assert!(!fold(&mut campaign).unwrap(), "nothing is left to be learned");
     let dim = campaign.recipe().dim();
-    let empty = || Model::new(dim, 2).unwrap().with_gamma(0.9).unwrap();
+    assert_eq!(empty_of(&campaign).dim(), dim);
+    let empty = || empty_of(&campaign);
     let mut model = empty();
     for segment in [[1, 2, 3].as_slice(), &[4, 5, 6], &[7]] {
         let mut sums = empty();

@@ -61,10 +61,11 @@ fn forged_with(journal: &Memory, other: Option<(Vec<u8>, Vec<u8>)>, forge: impl 
         let decisions = entry.round.map_or(Vec::new(), |round| journal.decisions(round).unwrap());
         let outcomes = journal.outcomes(entry.seq).unwrap();
         let originals = originals(journal, &entry);
-        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &originals }];
+        let rows =
+            [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &originals, arms: None }];
         let sums = [1, 2].into_iter().filter_map(|segment| Some((segment, journal.sums(segment).unwrap()?))).collect();
         let kept = (entry.seq == kept.seq).then(|| kept.clone());
-        let record = Record { entry, sums, kept };
+        let record = Record { sums, kept, ..Record::new(entry) };
         head = copy.append(&head, &rows, &mut || Ok(vec![record.clone()]), &mut |_| Ok(())).unwrap()[0].head();
     }
     copy
@@ -187,11 +188,12 @@ fn forged_sums_are_not_written_into_the_chain() {
         let decisions = entry.round.map_or(Vec::new(), |round| good.decisions(round).unwrap());
         let outcomes = good.outcomes(entry.seq).unwrap();
         let originals = originals(&good, &entry);
-        let rows = [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &originals }];
+        let rows =
+            [Rows { seq: entry.seq, decisions: &decisions, outcomes: &outcomes, originals: &originals, arms: None }];
         // Each segment has the sums of the other one, and what the checkpoint keeps is another state.
         let sums = vec![(1, good.sums(2).unwrap().unwrap()), (2, good.sums(1).unwrap().unwrap())];
         let kept = (entry.seq == kept.seq).then(|| Kept { model: good.sums(1).unwrap().unwrap(), ..kept.clone() });
-        let record = Record { entry, sums, kept };
+        let record = Record { sums, kept, ..Record::new(entry) };
         head = other.append(&head, &rows, &mut || Ok(vec![record.clone()]), &mut |_| Ok(())).unwrap()[0].head();
     }
     assert!(!verified(&other).good);

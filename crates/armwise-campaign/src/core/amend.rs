@@ -50,6 +50,7 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
         (config.features == now.features, Frozen::Features),
         (config.gamma.to_bits() == now.gamma.to_bits(), Frozen::Gamma),
         (config.seed == now.seed, Frozen::Seed),
+        (config.rounds_per_segment == now.rounds_per_segment, Frozen::RoundsPerSegment),
     ] {
         if !same {
             return Err(Refusal::Frozen(frozen).into());

@@ -4,16 +4,19 @@
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Command, Counts, Entry, Head, Heard, Journal, Kept, Key, OfRound, Original, Outcome, PutAside,
-    Record, Refusal, RoundChange, Rows, Sent, Setup, Sha, SumsChange, Vouched,
-    back::reads_back,
+    Campaign, Changes, Chosen, Closing, Command, Counts, Entry, Head, Heard, Journal, Kept, Key, Kind, OfRound,
+    Original, Outcome, PutAside, Record, Refusal, RoundChange, Rows, Sent, Setup, Sha, SumsChange, Through, Vouched,
+    back::{Expected, reads_back},
     blocks,
     campaign::Prefix,
     clock,
     decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
     fold::{Last, Played},
     model,
-    state::{State, StateFormat},
+    recent::Recent,
+    settled::{OPEN_SEGMENTS, Shelf},
+    state::State,
+    state_bytes::StateFormat,
     sums::{encode, model_hash},
 };
 use crate::Error;
@@ -21,30 +24,82 @@ use armwise::Model;
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
 };
 
 /// The number of entries between two checkpoints.
 const EVERY: u64 = 64;
-/// How many of the last segments a checkpoint leaves out of its merged sums, because rewards still come for them.
-const OPEN_SEGMENTS: usize = 8;
+/// A round with more decisions is hashed while it is written.
+const MANY: usize = 1000;
+/// With several rounds to a segment, there is a checkpoint every so many segments.
+const SEGMENTS: u64 = 16;
 
 /// A command to be appended.
 #[derive(Debug)]
-pub(crate) struct Draft<'a> {
-    pub(crate) command: Command,
+pub struct Draft<'a> {
+    /// What is to be done.
+    pub command: Command,
     /// The caller's own name for it.
-    pub(crate) key: Option<&'a Key>,
+    pub key: Option<&'a Key>,
     /// The time of the entry; now unless given.
-    pub(crate) at: Option<String>,
-    pub(crate) decisions: &'a [Sent],
-    pub(crate) outcomes: &'a [Outcome],
-    pub(crate) originals: &'a [Original],
+    pub at: Option<String>,
+    /// The decisions of a chosen round.
+    pub decisions: &'a [Sent],
+    /// What became of decisions.
+    pub outcomes: &'a [Outcome],
+    /// The columns of the decisions as the table had them.
+    pub originals: &'a [Original],
+    /// The rows of arms, as bytes.
+    pub arms: Option<&'a [u8]>,
 }
 
-impl Draft<'_> {
-    pub(crate) fn new(command: Command) -> Self {
-        Self { command, key: None, at: None, decisions: &[], outcomes: &[], originals: &[] }
+impl<'a> Draft<'a> {
+    /// A command without rows, of now.
+    #[must_use]
+    pub fn new(command: Command) -> Self {
+        Self { command, key: None, at: None, decisions: &[], outcomes: &[], originals: &[], arms: None }
     }
+
+    /// Its rows, which belong to the entry `seq`.
+    fn rows(&self, seq: u64) -> Rows<'a> {
+        let Self { decisions, outcomes, originals, arms, .. } = *self;
+        Rows { seq, decisions, outcomes, originals, arms }
+    }
+
+    fn digest(&self) -> Sha {
+        match self.command {
+            Command::Choose(_) | Command::Logged(_) => digest_sent(self.decisions),
+            _ => digest_outcomes(self.outcomes),
+        }
+    }
+}
+
+/// What a draft does, before it is an entry.
+struct Planned {
+    changes: Changes,
+    /// The new sums of segments.
+    sums: BTreeMap<u64, Arc<Model>>,
+    /// Rules and recipe of a command that expresses everything anew.
+    anew: Option<Setup>,
+    /// The rounds that it changes, as they are after it.
+    rounds: Vec<Played>,
+}
+
+/// The model after what is planned.
+struct Merged {
+    model: Sha,
+    /// What is merged of the segments that are settled.
+    kept: Option<Prefix>,
+    /// Whether a checkpoint is due.
+    due: bool,
+}
+
+/// What an append that fails gives back.
+struct Before {
+    state: State,
+    head: Head,
+    /// The rules that hold, their entry and the names of the blocks, where an amendment is among the commands.
+    rules: Option<(Setup, u64, Vec<String>)>,
 }
 
 impl Campaign {
@@ -70,19 +125,31 @@ impl Campaign {
         let first_blocks = setup.config.promotion.len();
         let model = model_hash(&model::start(&setup, first_blocks)?);
         let entry = seal(&Head::none(), &draft, &Changes::default(), digest_outcomes(&[]), model)?;
-        let rows = [Rows { seq: 1, decisions: &[], outcomes: &[], originals: &[] }];
-        let record = Record { entry: entry.clone(), sums: Vec::new(), kept: None };
-        let sealed = [entry.clone()];
+        let rows = [draft.rows(1)];
+        let record = Record::new(entry.clone());
+        let sealed = [Expected::of(&record)];
         let mut check = |journal: &dyn Journal| reads_back(journal, &sealed);
         journal.append(&Head::none(), &rows, &mut || Ok(vec![record.clone()]), &mut check)?;
         let mut state = State::new();
-        state.apply(&entry).map_err(|problem| Error::Damaged {
+        state.apply(&entry, &mut Shelf::default()).map_err(|problem| Error::Damaged {
             path: journal.path().to_owned(),
             problem,
             cause: None,
         })?;
         let head = entry.head();
-        Ok(Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint: 0, prefix: None })
+        Ok(Self {
+            journal,
+            setup,
+            rules_now: 1,
+            blocks,
+            first_blocks,
+            state,
+            head,
+            checkpoint: 0,
+            prefix: None,
+            recent: RefCell::default(),
+            away: RefCell::default(),
+        })
     }
 
     /// Appends a command that was made against `against`, all or nothing. `ready` is called before the commit; if it
@@ -93,75 +160,216 @@ impl Campaign {
         draft: &Draft<'_>,
         ready: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
+        self.write_all(against, std::slice::from_ref(draft), ready).map(drop)
+    }
+
+    /// Appends commands that were made against `against`, one entry each, all or nothing and with one wait for the disk.
+    /// Gives the entries, in the order of the drafts. Whether a command makes sense is for whoever makes it to judge.
+    ///
+    /// # Errors
+    /// [`Error::HeadMoved`], [`Error::KeyUsed`], [`Error::Damaged`], [`Error::Storage`]; nothing has changed then.
+    pub fn append_all(&mut self, against: &Head, drafts: &[Draft<'_>]) -> Result<Vec<Entry>, Error> {
+        self.write_all(against, drafts, || Ok(()))
+    }
+
+    fn write_all(
+        &mut self,
+        against: &Head,
+        drafts: &[Draft<'_>],
+        ready: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Vec<Entry>, Error> {
         if *against != self.head {
             let path = self.journal.path().to_owned();
             return Err(Error::HeadMoved { path, expected: against.seq, found: self.head.seq });
         }
-        let seq = self.head.seq + 1;
-        let anew = self.anew(draft);
-        let (changes, changed) = match &anew {
-            Some(setup) => self.re_summed(setup)?,
-            None => self.changes(seq, draft)?,
+        let alone = drafts.len() == 1 && self.state.length == 1;
+        // One command of a large round changes nothing before it is written.
+        let before = (!alone).then(|| {
+            let amends = drafts.iter().any(|draft| draft.command.kind() == Kind::Amend);
+            let rules = amends.then(|| (self.setup.clone(), self.rules_now, self.blocks.clone()));
+            Before { state: self.state.clone(), head: self.head, rules }
+        });
+        let done = match drafts {
+            [] => Ok(Vec::new()),
+            [draft] if alone => self.write_one(draft, ready).map(|entry| vec![entry]),
+            _ => self.write_several(drafts, ready),
         };
-        let late = self.prefix.as_ref().is_some_and(|prefix| changed.keys().any(|&segment| segment <= prefix.through));
-        let lost = self.checkpoint > 0 && self.prefix.is_none();
-        // After another recipe nothing that was kept before is of use.
-        let due = seq - self.checkpoint >= EVERY || late || lost || anew.is_some();
-        let keep = due.then(|| self.settled(draft.command.round()));
-        let (hash, kept) = if changed.is_empty() && keep.is_none() {
-            (self.state.model, None)
-        } else {
-            let (model, kept) = match &anew {
-                Some(setup) => self.merge_anew(setup, &changed, keep)?,
-                None => self.merge(&changed, keep)?,
-            };
-            (model_hash(&model), kept)
-        };
-        let new_sums: Vec<(u64, Vec<u8>)> = changed.iter().map(|(&segment, sums)| (segment, encode(sums))).collect();
-        let rows = [Rows { seq, decisions: draft.decisions, outcomes: draft.outcomes, originals: draft.originals }];
+        if done.is_err() || self.state.length == 1 {
+            *self.recent.get_mut() = Recent::default();
+        }
+        self.recent.get_mut().shrink();
+        if let (Err(_), Some(before)) = (&done, before) {
+            (self.state, self.head, self.prefix) = (before.state, before.head, None);
+            if let Some(rules) = before.rules {
+                (self.setup, self.rules_now, self.blocks) = rules;
+            }
+        }
+        done
+    }
+
+    /// Writes the entry of a command, which is hashed meanwhile if it is a large round.
+    fn write_one(&mut self, draft: &Draft<'_>, ready: impl FnOnce() -> Result<(), Error>) -> Result<Entry, Error> {
+        let planned = self.plan(draft)?;
+        let Merged { model, kept, due } = self.merge_after(draft, &planned)?;
+        let rows = [draft.rows(self.head.seq + 1)];
         let Self { journal, state, head, .. } = self;
-        let (mut ready, mut new_sums) = (Some(ready), Some(new_sums));
+        let (mut ready, mut sums) = (Some(ready), Some(encoded(&planned.sums)));
         let sealed = RefCell::new(Vec::new());
         let (state, path) = (&*state, journal.path().to_owned());
         let entries = std::thread::scope(|scope| {
-            // A large round is hashed while it is written.
-            let mut digest = Some(scope.spawn(|| match draft.command {
-                Command::Choose(_) | Command::Logged(_) => digest_sent(draft.decisions),
-                _ => digest_outcomes(draft.outcomes),
-            }));
+            let mut digest = (draft.decisions.len() > MANY).then(|| scope.spawn(|| draft.digest()));
             let mut seal_all = || {
                 let digest = digest.take().map(|digest| digest.join().expect("hashing does not panic"));
                 ready.take().map_or(Ok(()), |ready| ready())?;
-                let entry = seal(head, draft, &changes, digest.unwrap_or(Sha::of("")), hash)?;
-                let checkpoint = match keep.zip(kept.as_ref()) {
-                    Some((through, model)) => Some(checkpoint(state, &entry, through, model, &path)?),
-                    None => None,
-                };
-                let record = Record { entry, sums: new_sums.take().unwrap_or_default(), kept: None };
-                let records: Vec<Record> = [record].into_iter().chain(checkpoint).collect();
-                *sealed.borrow_mut() = records.iter().map(|record| record.entry.clone()).collect();
+                let entry = seal(head, draft, &planned.changes, digest.unwrap_or_else(|| draft.digest()), model)?;
+                let mut records = vec![Record { sums: sums.take().unwrap_or_default(), ..Record::new(entry.clone()) }];
+                if let Some(prefix) = kept.as_ref().filter(|_| due) {
+                    let mut after = state.clone();
+                    let damaged = |problem| Error::Damaged { path: path.clone(), problem, cause: None };
+                    after.apply(&entry, &mut Shelf::default()).map_err(damaged)?;
+                    records.push(checkpoint(&mut after, &entry, prefix, Shelf::default()).map_err(damaged)?);
+                }
+                *sealed.borrow_mut() = records.iter().map(Expected::of).collect();
                 Ok(records)
             };
             journal.append(head, &rows, &mut seal_all, &mut |journal| reads_back(journal, &sealed.borrow()))
         })?;
-        for entry in &entries {
-            self.state.apply(entry).map_err(|problem| self.damaged(problem))?;
-            self.head = entry.head();
+        let mut entries = entries.into_iter();
+        let entry = entries.next().ok_or_else(|| self.damaged("the journal gave nothing back"))?;
+        self.take(draft, &entry, planned)?;
+        for checkpoint in entries {
+            // With one round to a segment a checkpoint changes nothing.
+            (self.head, self.checkpoint) = (checkpoint.head(), checkpoint.seq);
         }
-        if let Some((through, model)) = keep.zip(kept) {
-            (self.checkpoint, self.prefix) = (self.head.seq, Some(Prefix { through, model }));
+        self.prefix = kept.or(self.prefix.take());
+        Ok(entry)
+    }
+
+    /// Writes the entries of commands that each see what those before did. The state has them before they are on the
+    /// disk.
+    fn write_several(
+        &mut self,
+        drafts: &[Draft<'_>],
+        ready: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<Vec<Entry>, Error> {
+        let against = self.head;
+        let (mut rows, mut records) = (Vec::with_capacity(drafts.len()), Vec::with_capacity(drafts.len() + 1));
+        for (place, draft) in drafts.iter().enumerate() {
+            let planned = self.plan(draft)?;
+            let is_last = place + 1 == drafts.len();
+            let Merged { model, kept, due } =
+                if is_last { self.merge_after(draft, &planned)? } else { self.model_after(&planned)? };
+            let entry = seal(&self.head, draft, &planned.changes, draft.digest(), model)?;
+            rows.push(draft.rows(entry.seq));
+            // What was merged of segments that change now is of no use any more.
+            self.prefix.take_if(|prefix| planned.sums.keys().any(|&segment| segment <= prefix.through));
+            records.push(Record { sums: encoded(&planned.sums), ..Record::new(entry.clone()) });
+            self.take(draft, &entry, planned)?;
+            if let Some(prefix) = kept.as_ref().filter(|_| due) {
+                let Self { state, journal, .. } = self;
+                let record = checkpoint(state, &entry, prefix, Shelf::of(&**journal));
+                let record = record.map_err(|problem| self.damaged(problem))?;
+                self.head = record.entry.head();
+                records.push(record);
+            }
+            self.prefix = kept.or(self.prefix.take());
         }
+        let sealed: Vec<Expected> = records.iter().map(Expected::of).collect();
+        let (mut ready, mut records) = (Some(ready), Some(records));
+        let mut seal_all = || {
+            ready.take().map_or(Ok(()), |ready| ready())?;
+            Ok(records.take().unwrap_or_default())
+        };
+        let entries =
+            self.journal.append(&against, &rows, &mut seal_all, &mut |journal| reads_back(journal, &sealed))?;
+        if let Some(checkpoint) = entries.get(drafts.len()) {
+            self.checkpoint = checkpoint.seq;
+        }
+        Ok(entries.into_iter().take(drafts.len()).collect())
+    }
+
+    /// What a draft changes.
+    fn plan(&self, draft: &Draft<'_>) -> Result<Planned, Error> {
+        let Some(setup) = self.anew(draft) else { return self.changes(self.head.seq + 1, draft) };
+        if self.state.length == 1 && !self.recent.borrow().rounds.is_empty() {
+            return Err(Error::Usage("a new recipe cannot be appended together with what it must express".to_owned()));
+        }
+        let (changes, sums) = self.re_summed(&setup)?;
+        Ok(Planned { changes, sums, anew: Some(setup), rounds: Vec::new() })
+    }
+
+    /// The hash of the model after what is planned.
+    fn model_after(&self, planned: &Planned) -> Result<Merged, Error> {
+        if planned.sums.is_empty() {
+            return Ok(Merged { model: self.state.model, kept: None, due: false });
+        }
+        let (model, _) = match &planned.anew {
+            Some(setup) => self.merge_anew(setup, &planned.sums, None)?,
+            None => self.merge(&planned.sums, None)?,
+        };
+        Ok(Merged { model: model_hash(&model), kept: None, due: false })
+    }
+
+    /// As [`model_after`](Self::model_after), with the merged sums that a checkpoint keeps, if one is due.
+    fn merge_after(&self, draft: &Draft<'_>, planned: &Planned) -> Result<Merged, Error> {
+        let seq = self.head.seq + 1;
+        let several = self.state.length > 1;
+        let late = |prefix: &Prefix| planned.sums.keys().any(|&segment| segment <= prefix.through);
+        let lost = self.checkpoint > 0 && self.prefix.as_ref().is_none_or(late);
+        // After another recipe nothing that was kept before is of use. With several rounds to a segment, late rewards
+        // are the rule: what they change is merged again in memory only.
+        let every = EVERY.max(if several { SEGMENTS * self.state.length } else { 0 });
+        let due = seq - self.checkpoint >= every || lost && !several || planned.anew.is_some();
+        if planned.sums.is_empty() && !due {
+            return Ok(Merged { model: self.state.model, kept: None, due });
+        }
+        let keep = (due || several).then(|| self.last_merged(draft.command.round()));
+        let (model, kept) = match &planned.anew {
+            Some(setup) => self.merge_anew(setup, &planned.sums, keep)?,
+            None => self.merge(&planned.sums, keep)?,
+        };
+        let kept = keep.zip(kept).map(|(through, model)| Prefix { through, model });
+        Ok(Merged { model: model_hash(&model), kept, due })
+    }
+
+    /// Goes on to an entry.
+    fn take(&mut self, draft: &Draft<'_>, entry: &Entry, planned: Planned) -> Result<(), Error> {
+        let Self { state, journal, .. } = self;
+        let mut shelf = Shelf::of(&**journal);
+        let taken = state.advance(entry, &draft.command, &planned.changes, &mut shelf);
+        taken.map_err(|problem| self.damaged(problem))?;
+        self.head = entry.head();
         if let Command::Amend(rules) = &draft.command {
-            self.obey(seq, (**rules).clone());
+            self.obey(entry.seq, (**rules).clone());
+        }
+        let Self { recent, state, .. } = self;
+        let recent = recent.get_mut();
+        if planned.anew.is_some() {
+            *recent = Recent::default();
+        }
+        if let Command::Close(Closing::Through(range)) = &draft.command {
+            let closed = |round: &u64| state.rounds.get(round).is_some_and(|info| info.closed_by == Some(entry.seq));
+            let own = recent.rounds.range_mut(..=range.through).filter(|(round, _)| closed(round));
+            own.for_each(|(_, played)| played.closed = true);
+        }
+        recent.keep_rounds(planned.rounds);
+        for (segment, sums) in planned.sums {
+            if let Some(&hash) = state.sums.get(&segment) {
+                recent.keep_sums(segment, hash, sums);
+            }
         }
         Ok(())
     }
 
     /// The last segment that a checkpoint merges; `chosen` is a round that may not be in the state yet.
-    fn settled(&self, chosen: Option<u64>) -> u64 {
+    fn last_merged(&self, chosen: Option<u64>) -> u64 {
+        if self.state.length > 1 {
+            let newest = self.rounds().keys().next_back().copied().max(chosen).unwrap_or(0);
+            return self.segment_of(newest).saturating_sub(OPEN_SEGMENTS);
+        }
         let rounds = self.rounds().keys().copied().chain(chosen);
         let segments: BTreeSet<u64> = rounds.map(|round| self.segment_of(round)).collect();
-        segments.into_iter().rev().nth(OPEN_SEGMENTS).unwrap_or(0)
+        segments.into_iter().rev().nth(OPEN_SEGMENTS as usize).unwrap_or(0)
     }
 
     /// Rules and recipe of a command that expresses everything anew.
@@ -172,53 +380,71 @@ impl Campaign {
     }
 
     /// The sums of all segments that have some, under another recipe.
-    fn re_summed(&self, setup: &Setup) -> Result<(Changes, BTreeMap<u64, Model>), Error> {
+    fn re_summed(&self, setup: &Setup) -> Result<(Changes, BTreeMap<u64, Arc<Model>>), Error> {
         let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
-        for &segment in self.state.sums.keys() {
-            let rounds = self.rounds_in(segment).into_iter();
+        let segments: BTreeSet<u64> = self.state.sums.keys().chain(&self.state.dirty).copied().collect();
+        for segment in segments {
+            let rounds = self.rounds_in(segment)?.into_iter();
             let rounds: Vec<_> =
                 rounds.map(|round| self.played_by(round, u64::MAX, Some(&setup.recipe))).collect::<Result<_, _>>()?;
-            let sums = self.sum(setup, &rounds)?;
-            changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
-            changed.insert(segment, sums);
+            if let Some(sums) = self.replay_rounds(setup, &rounds)? {
+                changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
+                changed.insert(segment, Arc::new(sums));
+            }
         }
         Ok((changes, changed))
     }
 
-    /// What a command changes, and the new sums of the segments it touches.
-    fn changes(&self, seq: u64, draft: &Draft<'_>) -> Result<(Changes, BTreeMap<u64, Model>), Error> {
+    /// The new sums of all segments that changed since the last fold.
+    fn folded(&self) -> Result<Planned, Error> {
+        let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
+        for &segment in &self.state.dirty {
+            if let Some(sums) = self.sum_now(segment)? {
+                changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
+                changed.insert(segment, Arc::new(sums));
+            }
+        }
+        Ok(Planned { changes, sums: changed, anew: None, rounds: Vec::new() })
+    }
+
+    /// The rounds that an entry closes at once: the state counts their silence by itself, except where rows were put
+    /// aside.
+    fn closed_at_once(&self, range: &Through) -> Result<Planned, Error> {
+        if self.state.length == 1 {
+            return Err(Error::Usage("with one round to a segment, rounds are closed one by one".to_owned()));
+        }
+        let mut state = self.state.clone();
+        let open = state.open_through(range, &mut Shelf::of(&*self.journal));
+        let (mut changes, mut rounds) = (Changes::default(), Vec::new());
+        for round in open.map_err(|problem| self.damaged(problem))? {
+            if state.aside.contains_key(&round) {
+                let played = Played { closed: true, ..self.played(round, u64::MAX)? };
+                let heard = self.info(round)?.heard;
+                changes.rounds.push(RoundChange { round, counts: played.counts(), heard });
+                rounds.push(played);
+            }
+        }
+        Ok(Planned { changes, sums: BTreeMap::new(), anew: None, rounds })
+    }
+
+    /// What a command changes, and the new sums of the segments it touches: with several rounds to a segment, these wait
+    /// for the next fold.
+    fn changes(&self, seq: u64, draft: &Draft<'_>) -> Result<Planned, Error> {
         let kind = draft.command.kind();
         let mut touched: BTreeMap<u64, Vec<Outcome>> = BTreeMap::new();
-        let (mut closing, mut revoking) = (None, None);
+        let (mut closing, mut revoking) = (false, false);
         let mut aside: &[PutAside] = &[];
         match draft.command {
-            Command::Init(_) | Command::Amend(_) | Command::Checkpoint(_) => {}
-            Command::Choose(ref chosen) => {
-                let hold_out = draft.decisions.iter().filter(|sent| sent.hold_out).count() as u64;
-                let sends = draft.decisions.len() as u64 - hold_out;
-                let counts = Counts::chosen(sends, hold_out);
-                let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
-                return Ok((Changes { rounds: vec![round], sums: Vec::new() }, BTreeMap::new()));
-            }
-            Command::Logged(_) => {
-                let heard: Vec<Heard> = draft.outcomes.iter().map(|&outcome| Heard { seq, kind, outcome }).collect();
-                let played = Played {
-                    round: 0,
-                    decisions: draft.decisions.to_vec(),
-                    last: Last::of(&heard),
-                    closed: false,
-                    revoked: false,
-                    default: 0.0,
-                    hold_out_alike: false,
-                    hold_out_default: None,
-                    aside: BTreeMap::new(),
-                };
-                let heard = hear(Sha::of(""), seq, kind, digest_outcomes(draft.outcomes));
-                let round = RoundChange { round: 0, counts: played.counts(), heard };
-                let sums = self.sum(&self.setup, &[played])?;
-                let change = SumsChange { segment: 0, hash: model_hash(&sums) };
-                return Ok((Changes { rounds: vec![round], sums: vec![change] }, BTreeMap::from([(0, sums)])));
-            }
+            Command::Init(_)
+            | Command::Amend(_)
+            | Command::Checkpoint(_)
+            | Command::Activate(_)
+            | Command::Arms(_)
+            | Command::Compact(_) => {}
+            Command::Fold(_) => return self.folded(),
+            Command::Close(Closing::Through(ref range)) => return self.closed_at_once(range),
+            Command::Choose(ref chosen) => return Ok(self.chosen(chosen, draft.decisions)),
+            Command::Logged(_) => return self.logged(seq, draft),
             Command::Learn(ref told) | Command::Correct(ref told) | Command::Undelivered(ref told) => {
                 for outcome in draft.outcomes {
                     touched.entry(outcome.decision.round).or_default().push(*outcome);
@@ -228,46 +454,88 @@ impl Campaign {
                     touched.entry(put.round).or_default();
                 }
             }
-            Command::Close(OfRound { round }) => {
+            Command::Close(Closing::Round(OfRound { round })) => {
                 touched.insert(round, Vec::new());
-                closing = Some(round);
+                closing = true;
             }
             Command::Revoke(OfRound { round }) => {
                 touched.insert(round, Vec::new());
-                revoking = Some(round);
+                revoking = true;
             }
         }
-        let segments: BTreeSet<u64> = touched.keys().map(|&round| self.segment_of(round)).collect();
-        let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
-        for segment in segments {
-            let mut rounds = Vec::new();
-            for round in self.rounds_in(segment) {
-                let mut played = self.played(round, u64::MAX)?;
-                if let Some(outcomes) = touched.get(&round) {
-                    for put in aside.iter().filter(|put| put.round == round) {
-                        let new = put.decisions.iter().map(|&number| (number, put.flaw));
-                        played.aside.extend(new);
-                    }
-                    outcomes.iter().for_each(|outcome| played.last.hear(outcome));
-                    played.closed |= closing == Some(round);
-                    played.revoked |= revoking == Some(round);
-                    let before = self.round(round)?.heard;
-                    let heard =
-                        if outcomes.is_empty() { before } else { hear(before, seq, kind, digest_outcomes(outcomes)) };
-                    changes.rounds.push(RoundChange { round, counts: played.counts(), heard });
-                }
-                rounds.push(played);
+        let (mut changes, mut changed, mut rounds) = (Changes::default(), BTreeMap::new(), Vec::new());
+        for (round, outcomes) in touched {
+            let mut played = self.played(round, u64::MAX)?;
+            for put in aside.iter().filter(|put| put.round == round) {
+                played.aside.extend(put.decisions.iter().map(|&number| (number, put.flaw)));
             }
+            outcomes.iter().for_each(|outcome| played.last.hear(outcome));
+            played.closed |= closing;
+            played.revoked |= revoking;
+            let before = self.round(round)?.heard;
+            let heard = if outcomes.is_empty() { before } else { hear(before, seq, kind, digest_outcomes(&outcomes)) };
+            changes.rounds.push(RoundChange { round, counts: played.counts(), heard });
             // A segment without rewards has no sums that a revocation, or a row that is put aside, could change.
-            let rewarded = rounds.iter().any(|played| touched.get(&played.round).is_some_and(|new| !new.is_empty()));
-            if rewarded || closing.is_some() || self.state.sums.contains_key(&segment) {
-                let sums = self.sum(&self.setup, &rounds)?;
+            let segment = self.segment_of(round);
+            let learns = !outcomes.is_empty() || closing || self.state.sums.contains_key(&segment);
+            if self.state.length == 1 && learns {
+                let sums = self.sum(&self.setup, std::slice::from_ref(&played))?;
                 changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
-                changed.insert(segment, sums);
+                changed.insert(segment, Arc::new(sums));
             }
+            rounds.push(played);
         }
-        Ok((changes, changed))
+        Ok(Planned { changes, sums: changed, anew: None, rounds })
     }
+
+    /// A new round.
+    fn chosen(&self, chosen: &Chosen, decisions: &[Sent]) -> Planned {
+        let hold_out = decisions.iter().filter(|sent| sent.hold_out).count() as u64;
+        let counts = Counts::chosen(decisions.len() as u64 - hold_out, hold_out);
+        let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
+        let changes = Changes { rounds: vec![round], sums: Vec::new() };
+        // A large round is not copied: nobody asks for it before it is written.
+        let small = decisions.len() <= MANY;
+        let played = small.then(|| Played {
+            round: chosen.round,
+            decisions: decisions.to_vec(),
+            last: Last::default(),
+            closed: false,
+            revoked: false,
+            default: self.config().reward.default + 0.0,
+            hold_out_alike: chosen.hold_out_alike,
+            hold_out_default: self.config().hold_out_default(),
+            aside: BTreeMap::new(),
+        });
+        Planned { changes, sums: BTreeMap::new(), anew: None, rounds: played.into_iter().collect() }
+    }
+
+    /// What happened before the first round.
+    fn logged(&self, seq: u64, draft: &Draft<'_>) -> Result<Planned, Error> {
+        let kind = draft.command.kind();
+        let heard: Vec<Heard> = draft.outcomes.iter().map(|&outcome| Heard { seq, kind, outcome }).collect();
+        let played = Played {
+            round: 0,
+            decisions: draft.decisions.to_vec(),
+            last: Last::of(&heard),
+            closed: false,
+            revoked: false,
+            default: 0.0,
+            hold_out_alike: false,
+            hold_out_default: None,
+            aside: BTreeMap::new(),
+        };
+        let heard = hear(Sha::of(""), seq, kind, digest_outcomes(draft.outcomes));
+        let round = RoundChange { round: 0, counts: played.counts(), heard };
+        let sums = self.sum(&self.setup, &[played])?;
+        let change = SumsChange { segment: 0, hash: model_hash(&sums) };
+        let changes = Changes { rounds: vec![round], sums: vec![change] };
+        Ok(Planned { changes, sums: BTreeMap::from([(0, Arc::new(sums))]), anew: None, rounds: Vec::new() })
+    }
+}
+
+fn encoded(sums: &BTreeMap<u64, Arc<Model>>) -> Vec<(u64, Vec<u8>)> {
+    sums.iter().map(|(&segment, sums)| (segment, encode(sums))).collect()
 }
 
 /// The entry of a command.
@@ -290,20 +558,15 @@ fn seal(before: &Head, draft: &Draft<'_>, changes: &Changes, digest: Sha, model:
     Ok(entry)
 }
 
-/// The checkpoint after an entry.
-fn checkpoint(
-    state: &State,
-    entry: &Entry,
-    through: u64,
-    model: &Model,
-    path: &std::path::Path,
-) -> Result<Record, Error> {
-    let mut state = state.clone();
-    state.apply(entry).map_err(|problem| Error::Damaged { path: path.to_owned(), problem, cause: None })?;
-    let (state, merged) = (state.encode(StateFormat::NOW), encode(model));
-    let vouched = Vouched { state: Sha::of(&state), through, model: Sha::of(&merged), format: StateFormat::NOW };
+/// The checkpoint after an entry; puts segments of the state away. The error says what is damaged.
+fn checkpoint(state: &mut State, entry: &Entry, prefix: &Prefix, mut shelf: Shelf<'_>) -> Result<Record, String> {
+    state.settle(&mut shelf)?;
+    let (bytes, merged) = (state.encode(StateFormat::NOW), encode(&prefix.model));
+    let (through, model) = (prefix.through, Sha::of(&merged));
+    let vouched = Vouched { state: Sha::of(&bytes), through, model, format: StateFormat::NOW };
     let draft = Draft { at: Some(entry.at.clone()), ..Draft::new(Command::Checkpoint(vouched)) };
-    let sealed = seal(&entry.head(), &draft, &Changes::default(), digest_outcomes(&[]), entry.model)?;
-    let kept = Kept { seq: sealed.seq, state, model: merged };
-    Ok(Record { entry: sealed, sums: Vec::new(), kept: Some(kept) })
+    let sealed = seal(&entry.head(), &draft, &Changes::default(), digest_outcomes(&[]), entry.model);
+    let sealed = sealed.map_err(|error| error.to_string())?;
+    let kept = Kept { seq: sealed.seq, state: bytes, model: merged };
+    Ok(Record { kept: Some(kept), settled: shelf.put.into_iter().collect(), ..Record::new(sealed) })
 }

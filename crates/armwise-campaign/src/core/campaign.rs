@@ -5,20 +5,28 @@
 //! wrote them. Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
-    Command, Counts, Entry, Flaw, Head, Heard, Journal, Kept, Kind, Outcome, RoundInfo, Rules, Sent, Setup, Sha, Tag,
-    blocks,
+    Command, Counts, DecisionId, Entry, Flaw, Head, Heard, Journal, Kept, Kind, Outcome, Refusal, RoundInfo, Rules,
+    Sent, Setup, Sha, Tag, blocks,
     decision::{DecisionDigest, digest_outcomes, hear_all},
     fold::{Last, Played, segment_of},
-    state::State,
+    recent::{Away, Recent},
+    settled::Shelf,
+    state::{Held, State},
     sums,
 };
-use crate::{
-    Error,
-    config::{Config, Silence},
-    recipe::Recipe,
-};
+use crate::{Error, config::Config, recipe::Recipe};
 use armwise::Model;
-use std::{borrow::Cow, collections::BTreeMap, path::Path};
+use std::{
+    borrow::Cow,
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
+    path::Path,
+    sync::Arc,
+};
+
+/// With more rounds, messages do not list them.
+const MANY_ROUNDS: u64 = 100;
 
 /// An open campaign.
 #[derive(Debug)]
@@ -38,6 +46,10 @@ pub struct Campaign {
     pub(super) checkpoint: u64,
     /// The merged sums of the first segments.
     pub(super) prefix: Option<Prefix>,
+    /// Rounds and sums that are at hand.
+    pub(super) recent: RefCell<Recent>,
+    /// Segments that are put away and at hand.
+    pub(super) away: RefCell<Away>,
 }
 
 /// The sums of all segments up to `through`, merged.
@@ -54,32 +66,16 @@ impl Campaign {
     /// [`Error::Damaged`], and those of the store.
     pub fn open(journal: Box<dyn Journal>) -> Result<Self, Error> {
         let damaged = |problem: String| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
-        let (mut state, mut head, mut prefix, mut checkpoint) = (State::new(), Head::none(), None, 0);
-        let entries = match journal.kept()? {
-            Some(kept) => match from_checkpoint(&*journal, &kept)? {
-                Some((entry, good, merged, later)) => {
-                    (state, head, prefix, checkpoint) = (good, entry.head(), Some(merged), entry.seq);
-                    later
-                }
-                None => journal.entries(0)?,
-            },
-            None => journal.entries(0)?,
+        let kept = match journal.kept()? {
+            Some(kept) => from_checkpoint(&*journal, &kept)?,
+            None => None,
         };
-        for entry in &entries {
-            let changed = entry.follows(&head).and_then(|()| state.apply(entry)).map_err(damaged)?;
-            head = entry.head();
-            prefix = prefix.filter(|prefix: &Prefix| changed.is_none_or(|segment| segment > prefix.through));
-            if entry.kind == Kind::Checkpoint {
-                // The bytes are missing or damaged, so the model of the checkpoint is unusable too.
-                (checkpoint, prefix) = (entry.seq, None);
-            }
-        }
-        let first = match entries.into_iter().next() {
-            Some(entry) if entry.seq == 1 => Some(entry),
-            _ => journal.entry(1)?,
+        let Opened { state, head, prefix, checkpoint } = match kept {
+            Some(opened) => opened,
+            None => walk(&*journal)?.0,
         };
         let begins = || damaged("the journal does not begin with init".to_owned());
-        let first = first.filter(|first| first.kind == Kind::Init).ok_or_else(begins)?;
+        let first = journal.entry(1)?.filter(|first| first.kind == Kind::Init).ok_or_else(begins)?;
         if state.rules.first().is_none_or(|rules| rules.body != Sha::of(&first.body)) {
             return Err(damaged("entry 1 (init) is not the one that the journal vouches for".to_owned()));
         }
@@ -87,7 +83,9 @@ impl Campaign {
         let now = state.rules.last().map_or(1, |rules| rules.seq);
         let blocks = blocks::named(&[], &setup.config);
         let (first_blocks, setup) = (setup.config.promotion.len(), *setup);
-        let mut campaign = Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint, prefix };
+        let (recent, away) = (RefCell::default(), RefCell::default());
+        let mut campaign =
+            Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint, prefix, recent, away };
         if now > 1 {
             campaign.setup.recipe = campaign.recipe_of_entry(u64::MAX)?.into_owned();
             campaign.obey(now, campaign.amended(now)?);
@@ -117,6 +115,24 @@ impl Campaign {
         &self.setup
     }
 
+    /// Lets the journal take up no more than so many bytes from now on, or as many as there are.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn limit(&mut self, bytes: Option<u64>) -> Result<(), Error> {
+        self.journal.limit(bytes)
+    }
+
+    /// What `init` froze, without what later entries changed.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn first_setup(&self) -> Result<Setup, Error> {
+        let first = self.amended(1)?;
+        let (config, recipe) = (first.config, first.recipe.unwrap_or_else(|| self.setup.recipe.clone()));
+        Ok(Setup { config, recipe, ..self.setup.clone() })
+    }
+
     /// The rules that hold now.
     #[must_use]
     pub fn config(&self) -> &Config {
@@ -137,7 +153,7 @@ impl Campaign {
     }
 
     /// The rules in an entry.
-    fn rules(&self, seq: u64) -> Result<Cow<'_, Config>, Error> {
+    pub(super) fn rules(&self, seq: u64) -> Result<Cow<'_, Config>, Error> {
         if seq == self.rules_now {
             return Ok(Cow::Borrowed(&self.setup.config));
         }
@@ -206,11 +222,25 @@ impl Campaign {
     }
 
     /// A round, or what happened before the first one.
-    pub(super) fn info(&self, round: u64) -> Result<&RoundInfo, Error> {
+    pub(super) fn info(&self, round: u64) -> Result<Cow<'_, RoundInfo>, Error> {
         match &self.state.logged {
-            Some(logged) if round == 0 => Ok(logged),
+            Some(logged) if round == 0 => Ok(Cow::Borrowed(logged)),
             _ => self.round(round),
         }
+    }
+
+    /// How many customers the table of a round had, and the entry whose model chose it.
+    pub(crate) fn chosen_from(&self, round: u64) -> Result<(Option<u64>, u64), Error> {
+        let seq = self.round(round)?.seq;
+        Ok(match self.journal.entry(seq)?.map(|entry| entry.command()) {
+            Some(Ok(Command::Choose(chosen))) => (Some(chosen.customers), chosen.model.unwrap_or(seq)),
+            _ => (None, seq),
+        })
+    }
+
+    /// Whether past sends were learned before the first round.
+    pub(crate) fn has_logged(&self) -> bool {
+        self.state.logged.is_some()
     }
 
     /// The features.
@@ -231,10 +261,100 @@ impl Campaign {
         self.state.model
     }
 
-    /// The rounds chosen so far, ascending.
+    /// The rounds chosen so far, ascending. Of a campaign with several rounds to a segment only those that are not put
+    /// away: see [`each_round`](Self::each_round).
     #[must_use]
     pub fn rounds(&self) -> &BTreeMap<u64, RoundInfo> {
         &self.state.rounds
+    }
+
+    /// How many rounds were chosen so far.
+    #[must_use]
+    pub fn count_rounds(&self) -> u64 {
+        let settled: u64 = self.state.settled.values().map(|settled| settled.rounds).sum();
+        let back = |round: &&u64| self.state.settled.contains_key(&self.segment_of(**round));
+        settled + (self.rounds().len() - self.rounds().keys().filter(back).count()) as u64
+    }
+
+    /// Takes the rounds in a range, ascending.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], and those of `take`.
+    pub fn each_round(
+        &self,
+        range: RangeInclusive<u64>,
+        take: &mut dyn FnMut(&RoundInfo) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        if self.state.settled.is_empty() {
+            return self.rounds().range(range).try_for_each(|(_, info)| take(info));
+        }
+        for segment in self.segments(u64::MAX).into_iter().filter(|&segment| segment > 0) {
+            let (first, last) = self.span(segment);
+            if last < *range.start() || first > *range.end() {
+                continue;
+            }
+            let (first, last) = (first.max(*range.start()), last.min(*range.end()));
+            let mut all: BTreeMap<u64, Cow<'_, RoundInfo>> = BTreeMap::new();
+            let away = self.put_away(segment)?;
+            let away = away.iter().flat_map(|away| away.rounds.range(first..=last));
+            all.extend(away.map(|(&round, info)| (round, Cow::Owned(info.clone()))));
+            all.extend(self.rounds().range(first..=last).map(|(&round, info)| (round, Cow::Borrowed(info))));
+            all.into_values().try_for_each(|info| take(&info))?;
+        }
+        Ok(())
+    }
+
+    /// The first and the last number that a round of a segment can have.
+    pub(super) fn span(&self, segment: u64) -> (u64, u64) {
+        let length = self.state.length;
+        ((segment - 1) * length + 1, segment * length)
+    }
+
+    /// The rounds of a segment that is put away, as they were then.
+    pub(super) fn put_away(&self, segment: u64) -> Result<Option<Arc<State>>, Error> {
+        let Some(settled) = self.state.settled.get(&segment) else { return Ok(None) };
+        if let Some(known) = self.away.borrow().get(segment, settled.bytes) {
+            return Ok(Some(known));
+        }
+        let shelf = Shelf::of(&*self.journal);
+        let own = Arc::new(shelf.take(segment, settled).map_err(|problem| self.damaged(problem))?);
+        self.away.borrow_mut().keep(segment, settled.bytes, &own);
+        Ok(Some(own))
+    }
+
+    /// A round, if it was chosen.
+    pub(super) fn find_round(&self, round: u64) -> Result<Option<Cow<'_, RoundInfo>>, Error> {
+        if let Some(info) = self.rounds().get(&round) {
+            return Ok(Some(Cow::Borrowed(info)));
+        }
+        Ok(self.away_with(round)?.and_then(|away| away.rounds.get(&round).cloned()).map(Cow::Owned))
+    }
+
+    /// Refuses a round whose single decisions were given up.
+    pub(super) fn not_compacted(&self, round: u64) -> Result<(), Error> {
+        if (1..=self.state.compacted).contains(&round) {
+            return Err(Refusal::Compacted { round, through: self.state.compacted }.into());
+        }
+        Ok(())
+    }
+
+    /// The last round whose single decisions were given up; 0 if there is none.
+    #[must_use]
+    pub fn compacted(&self) -> u64 {
+        self.state.compacted
+    }
+
+    /// Whether a round is held back after entry `until`.
+    pub(super) fn is_held(&self, round: u64, until: u64) -> Result<bool, Error> {
+        Ok(self.held(round)?.is_some_and(|held| held.is_held(until)))
+    }
+
+    /// Whether and since when a round goes out that was held back when it was chosen; none for all others.
+    pub(super) fn held(&self, round: u64) -> Result<Option<Held>, Error> {
+        Ok(self.away_with(round)?.as_deref().unwrap_or(&self.state).held.get(&round).cloned())
     }
 
     /// The round that comes next: after the last one, or after what the campaign began with. The number of a revoked
@@ -247,21 +367,31 @@ impl Campaign {
     /// As [`next_round`](Self::next_round), as it was after entry `until`.
     pub(super) fn next_round_after(&self, until: u64) -> u64 {
         let begun = self.setup.start.as_ref().map_or(0, Model::t);
-        let last = self.rounds().values().rev().find(|info| info.seq <= until);
-        last.map_or(begun, |info| info.round) + 1
+        if until >= self.head.seq {
+            return self.rounds().keys().next_back().copied().unwrap_or(begun).max(begun) + 1;
+        }
+        let mut last = begun;
+        // Only an answer that is given again asks for the past.
+        let _ = self.each_round(1..=u64::MAX, &mut |info| {
+            if info.seq <= until {
+                last = info.round;
+            }
+            Ok(())
+        });
+        last + 1
     }
 
     /// A round that must exist.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub fn round(&self, round: u64) -> Result<&RoundInfo, Error> {
-        self.rounds().get(&round).ok_or_else(|| {
-            let has: Vec<String> = self.rounds().keys().map(u64::to_string).collect();
-            let hint = if has.is_empty() {
-                "; none was chosen yet".to_owned()
-            } else {
-                format!("; there are {}", has.join(", "))
+    pub fn round(&self, round: u64) -> Result<Cow<'_, RoundInfo>, Error> {
+        self.find_round(round)?.ok_or_else(|| {
+            let known = self.rounds();
+            let hint = match (known.keys().next_back(), self.count_rounds()) {
+                (None, _) => "; none was chosen yet".to_owned(),
+                (Some(last), count) if count > MANY_ROUNDS => format!("; there are {count}, the last is {last}"),
+                _ => format!("; there are {}", known.keys().map(u64::to_string).collect::<Vec<_>>().join(", ")),
             };
             Error::NotFound { what: "round", name: round.to_string(), hint }
         })
@@ -294,6 +424,11 @@ impl Campaign {
     /// The decisions of a round one after the other. They are checked when the last one has been taken, so nothing may
     /// be believed before this returns.
     pub(super) fn each_sent(&self, round: u64, take: &mut dyn FnMut(Sent)) -> Result<(), Error> {
+        self.not_compacted(round)?;
+        if let Some(played) = self.recent.borrow().rounds.get(&round) {
+            played.decisions.iter().cloned().for_each(take);
+            return Ok(());
+        }
         let info = self.info(round)?;
         let (count, digest) = digest_of(&*self.journal, round, info.seq, take)?;
         self.check(info.seq, (info.decisions, info.digest), (count, digest))
@@ -323,6 +458,7 @@ impl Campaign {
 
     /// All outcomes of a round's decisions, checked.
     pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
+        self.not_compacted(round)?;
         let info = self.info(round)?;
         let mut heard = self.journal.heard(round)?;
         // A reader does not see what is written meanwhile.
@@ -346,6 +482,9 @@ impl Campaign {
 
     /// As [`played`](Self::played), with the features that a recipe makes; as they were chosen, if none is given.
     pub(super) fn played_by(&self, round: u64, until: u64, recipe: Option<&Recipe>) -> Result<Played, Error> {
+        if let Some(played) = self.recent.borrow().rounds.get(&round).filter(|_| until >= self.head.seq) {
+            return Ok(played.clone());
+        }
         let info = self.info(round)?;
         let mut heard = self.heard(round)?;
         heard.retain(|heard| heard.seq <= until);
@@ -367,8 +506,8 @@ impl Campaign {
             revoked: by(info.revoked_by),
             default,
             hold_out_alike: info.hold_out_alike,
-            hold_out_default: (config.uplift.silence == Silence::Default).then_some(default),
-            aside: self.aside(round, until),
+            hold_out_default: config.hold_out_default(),
+            aside: self.aside(round, until)?,
         })
     }
 
@@ -383,7 +522,7 @@ impl Campaign {
     /// # Errors
     /// [`Error::Damaged`].
     pub(super) fn still_aside(&self, round: u64, until: u64) -> Result<BTreeMap<Flaw, Vec<u32>>, Error> {
-        let mut aside = self.aside(round, until);
+        let mut aside = self.aside(round, until)?;
         if aside.is_empty() || self.round(round)?.revoked_by.is_some_and(|seq| seq <= until) {
             return Ok(BTreeMap::new());
         }
@@ -396,9 +535,25 @@ impl Campaign {
     }
 
     /// The numbers of a round's decisions about which rows were put aside until entry `until`, and why.
-    pub(super) fn aside(&self, round: u64, until: u64) -> BTreeMap<u32, Flaw> {
-        let of_round = self.state.aside.get(&round).into_iter().flatten();
-        of_round.filter(|(_, (seq, _))| *seq <= until).map(|(&number, &(_, flaw))| (number, flaw)).collect()
+    pub(super) fn aside(&self, round: u64, until: u64) -> Result<BTreeMap<u32, Flaw>, Error> {
+        let away = self.away_with(round)?;
+        let of_round = away.as_deref().unwrap_or(&self.state).aside.get(&round).into_iter().flatten();
+        Ok(of_round.filter(|(_, (seq, _))| *seq <= until).map(|(&number, &(_, flaw))| (number, flaw)).collect())
+    }
+
+    /// Whether a row about a decision was put aside until entry `until`.
+    pub(super) fn is_aside(&self, id: DecisionId, until: u64) -> Result<bool, Error> {
+        let away = self.away_with(id.round)?;
+        let of_round = away.as_deref().unwrap_or(&self.state).aside.get(&id.round);
+        Ok(of_round.and_then(|aside| aside.get(&id.number)).is_some_and(|(seq, _)| *seq <= until))
+    }
+
+    /// The segment that is put away and has a round that has not come back.
+    fn away_with(&self, round: u64) -> Result<Option<Arc<State>>, Error> {
+        if round == 0 || self.rounds().contains_key(&round) {
+            return Ok(None);
+        }
+        self.put_away(self.segment_of(round))
     }
 
     pub(super) fn segment_of(&self, round: u64) -> u64 {
@@ -406,23 +561,28 @@ impl Campaign {
     }
 
     /// The chosen rounds of a segment, ascending. Segment 0 is what happened before the first round.
-    pub(super) fn rounds_in(&self, segment: u64) -> Vec<u64> {
+    pub(super) fn rounds_in(&self, segment: u64) -> Result<Vec<u64>, Error> {
         if segment == 0 {
-            return self.state.logged.iter().map(|logged| logged.round).collect();
+            return Ok(self.state.logged.iter().map(|logged| logged.round).collect());
         }
-        let length = self.setup.rounds_per_segment.max(1);
-        let first = (segment - 1) * length + 1;
-        // A segment is first, first + 1, ..., first + length - 1.
-        self.rounds().range(first..first + length).map(|(&round, _)| round).collect()
+        let (first, last) = self.span(segment);
+        let mut rounds: Vec<u64> = self.rounds().range(first..=last).map(|(&round, _)| round).collect();
+        if let Some(away) = self.put_away(segment)? {
+            rounds.extend(away.rounds.keys());
+            rounds.sort_unstable();
+            rounds.dedup();
+        }
+        Ok(rounds)
     }
 
     /// The segments of all rounds that were chosen up to entry `until`, ascending.
     pub(super) fn segments(&self, until: u64) -> Vec<u64> {
-        let all = self.state.logged.iter().chain(self.rounds().values());
-        let mut segments: Vec<u64> =
-            all.filter(|info| info.seq <= until).map(|info| self.segment_of(info.round)).collect();
-        segments.dedup();
-        segments
+        let logged = self.state.logged.iter().filter(|info| info.seq <= until).map(|_| 0);
+        let settled =
+            self.state.settled.iter().filter(|(_, settled)| settled.seq <= until).map(|(&segment, _)| segment);
+        let rounds = self.rounds().values().filter(|info| info.seq <= until).map(|info| self.segment_of(info.round));
+        let all: BTreeSet<u64> = logged.chain(settled).chain(rounds).collect();
+        all.into_iter().collect()
     }
 }
 
@@ -446,9 +606,16 @@ pub(super) fn digest_of(
     Ok(digest.finish())
 }
 
-/// The state that a checkpoint vouches for, and the entries after it; none if the checkpoint's bytes are damaged.
-#[expect(clippy::type_complexity, reason = "a tuple that is taken apart at once")]
-fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<(Entry, State, Prefix, Vec<Entry>)>, Error> {
+/// What opening finds.
+pub(super) struct Opened {
+    pub(super) state: State,
+    head: Head,
+    prefix: Option<Prefix>,
+    checkpoint: u64,
+}
+
+/// The state that a checkpoint vouches for, led on by the entries after it; none if what is stored is damaged.
+fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<Opened>, Error> {
     let mut entries = journal.entries(kept.seq.saturating_sub(2))?.into_iter();
     let (Some(before), Some(entry)) = (entries.next(), entries.next()) else { return Ok(None) };
     if entry.seq != kept.seq || entry.follows(&before.head()).is_err() {
@@ -460,5 +627,37 @@ fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<(Entry, 
     }
     let read = State::decode(&kept.state, vouched.format).zip(sums::decode(&kept.model));
     let Some((state, model)) = read else { return Ok(None) };
-    Ok(Some((entry, state, Prefix { through: vouched.through, model }, entries.collect())))
+    let prefix = Some(Prefix { through: vouched.through, model });
+    let mut opened = Opened { state, head: entry.head(), prefix, checkpoint: entry.seq };
+    let mut shelf = Shelf::of(journal);
+    for entry in entries {
+        let damaged = |problem| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
+        opened.follow(&entry, &mut shelf).map_err(damaged)?;
+    }
+    Ok(Some(opened))
+}
+
+/// The state that all entries lead to, and the rounds that they put away.
+pub(super) fn walk(journal: &dyn Journal) -> Result<(Opened, Shelf<'static>), Error> {
+    let mut opened = Opened { state: State::new(), head: Head::none(), prefix: None, checkpoint: 0 };
+    let mut shelf = Shelf::default();
+    journal.each_entry(0, &mut |entry| {
+        let damaged = |problem| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
+        opened.follow(&entry, &mut shelf).map_err(damaged)
+    })?;
+    Ok((opened, shelf))
+}
+
+impl Opened {
+    fn follow(&mut self, entry: &Entry, shelf: &mut Shelf<'_>) -> Result<(), String> {
+        entry.follows(&self.head)?;
+        let changed = self.state.apply(entry, shelf)?;
+        self.head = entry.head();
+        self.prefix.take_if(|prefix| changed.is_some_and(|segment| segment <= prefix.through));
+        if entry.kind == Kind::Checkpoint {
+            // The bytes are missing or damaged, so the model of the checkpoint is unusable too.
+            (self.checkpoint, self.prefix) = (entry.seq, None);
+        }
+        Ok(())
+    }
 }

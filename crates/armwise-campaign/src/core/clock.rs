@@ -1,15 +1,19 @@
-//! The time of day as text. This is the only use of a clock: it dates entries, and no result depends on it.
+//! The time of day as text. It dates entries; no result depends on it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now, in UTC: `2026-03-02T09:15:00Z`.
 pub(crate) fn now() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    text(seconds)
+    at(SystemTime::now())
+}
+
+/// A time in UTC.
+pub(crate) fn at(time: SystemTime) -> String {
+    text(time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()))
 }
 
 /// Seconds since 1970 as a date, by counting days in eras of 400 years that begin in March.
-fn text(seconds: u64) -> String {
+pub(crate) fn text(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -20,6 +24,20 @@ fn text(seconds: u64) -> String {
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Seconds since 1970 of a date like `2026-03-02T09:15:00Z`.
+pub(crate) fn seconds(at: &str) -> Option<u64> {
+    let part = |range: std::ops::Range<usize>| at.get(range)?.parse::<u64>().ok();
+    let (year, month, day) = (part(0..4)?, part(5..7)?, part(8..10)?);
+    let (hour, minute, second) = (part(11..13)?, part(14..16)?, part(17..19)?);
+    if year < 1970 || !(1..=12).contains(&month) {
+        return None;
+    }
+    // Years begin in March here, so that the leap day is the last of a year.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    Some((days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
 #[cfg(test)]
@@ -34,6 +52,8 @@ mod tests {
             (4_107_542_399, "2100-02-28T23:59:59Z"),
         ] {
             assert_eq!(super::text(seconds), date);
+            assert_eq!(super::seconds(date), Some(seconds));
         }
+        assert_eq!(super::seconds("yesterday"), None);
     }
 }

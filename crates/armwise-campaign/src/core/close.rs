@@ -1,9 +1,12 @@
-//! The end of a round's response window.
+//! The end of a round's response window, or of those of many rounds at once.
 
-use super::{Campaign, Command, Counts, DecisionId, Draft, Flaw, HoldOutStatus, Key, OfRound, Refusal, Sha};
+use super::{
+    Campaign, Closing, Command, Counts, DecisionId, Draft, Flaw, HoldOutStatus, Key, OfRound, Refusal, Sha, SilenceOf,
+    Through, settled::Shelf,
+};
 use crate::Error;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What closing a round did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,7 +41,8 @@ pub struct Closed {
 /// [`Error::KeyUsed`].
 pub fn close(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<Closed, Error> {
     let (info, against) = (campaign.round(round)?, campaign.head());
-    if let Some((entry, _)) = campaign.earlier(key, |command| *command == Command::Close(OfRound { round }))? {
+    let closing = || Command::Close(Closing::Round(OfRound { round }));
+    if let Some((entry, _)) = campaign.earlier(key, |command| *command == closing())? {
         let played = campaign.played(round, entry.seq)?;
         let aside = aside(campaign, round, entry.seq)?;
         return closed(campaign, (round, false), played.counts(), aside, entry.model);
@@ -46,13 +50,61 @@ pub fn close(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<C
     if info.revoked() {
         return Err(Refusal::Revoked(round).into());
     }
+    if campaign.is_held(round, u64::MAX)? {
+        return Err(Refusal::Held(round).into());
+    }
     let already = info.closed();
     if !already {
-        let draft = Draft { key, ..Draft::new(Command::Close(OfRound { round })) };
+        let draft = Draft { key, ..Draft::new(closing()) };
         campaign.append(&against, &draft, || Ok(()))?;
     }
-    let (counts, aside) = (campaign.counts(campaign.round(round)?)?, aside(campaign, round, u64::MAX)?);
+    let (counts, aside) = (campaign.counts(&*campaign.round(round)?)?, aside(campaign, round, u64::MAX)?);
     closed(campaign, (round, already), counts, aside, campaign.model_hash())
+}
+
+/// What closing several rounds at once did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClosedThrough {
+    /// The last round that is looked at.
+    pub through: u64,
+    /// How many rounds were closed.
+    pub rounds: u64,
+    /// The journal's last entry.
+    pub seq: u64,
+    /// The hash of the model in force.
+    pub model: Sha,
+}
+
+/// Ends the response windows of all open rounds up to `through`, by the clock: rounds that are held back stay open, and
+/// so do those that were activated later than `activated_before`. With several rounds to a segment it is one entry, and
+/// what it means is learned by the next fold. Nothing is appended where no such round is open.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::Storage`].
+pub fn close_through(
+    campaign: &mut Campaign,
+    through: u64,
+    activated_before: Option<&str>,
+) -> Result<ClosedThrough, Error> {
+    let mut range = Through { through, activated_before: activated_before.map(str::to_owned), silence: Vec::new() };
+    let against = campaign.head();
+    let mut state = campaign.state.clone();
+    let open = state.open_through(&range, &mut Shelf::of(&*campaign.journal));
+    let open = open.map_err(|problem| campaign.damaged(problem))?;
+    let rules: BTreeSet<u64> = open.iter().filter_map(|round| state.rounds.get(round)).map(|info| info.rules).collect();
+    for rules in rules {
+        let config = campaign.rules(rules)?;
+        let (default, hold_out) = (config.reward.default + 0.0, config.hold_out_default());
+        range.silence.push(SilenceOf { rules, default, hold_out });
+    }
+    if !open.is_empty() && campaign.state.length > 1 {
+        campaign.append(&against, &Draft::new(Command::Close(Closing::Through(range))), || Ok(()))?;
+    } else {
+        let one = |&round: &u64| Draft::new(Command::Close(Closing::Round(OfRound { round })));
+        campaign.append_all(&against, &open.iter().map(one).collect::<Vec<_>>())?;
+    }
+    let (rounds, seq) = (open.len() as u64, campaign.head().seq);
+    Ok(ClosedThrough { through, rounds, seq, model: campaign.model_hash() })
 }
 
 fn closed(

@@ -4,7 +4,11 @@
 //! a default, or older journals cannot be read.
 
 use super::{Originals, PutAside, Sha, StateFormat, Tag};
-use crate::{config::Config, recipe::Recipe, round::ChosenSummary};
+use crate::{
+    config::Config,
+    recipe::Recipe,
+    round::{ChosenSummary, Worth},
+};
 use armwise::Model;
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +34,20 @@ pub enum Kind {
     Amend,
     /// What was sent and answered before the first round was learned.
     Logged,
+    /// What was heard since the last fold was learned; only of campaigns with several rounds to a segment.
+    Fold,
+    /// A round that was held back goes out.
+    Activate,
+    /// Arms of the catalogue came, changed or went.
+    Arms,
+    /// Single decisions of old rounds were given up.
+    Compact,
     /// The state so far, so that opening the campaign is fast.
     Checkpoint,
 }
 
 impl Kind {
-    const ALL: [(Self, &'static str); 10] = [
+    const ALL: [(Self, &'static str); 14] = [
         (Self::Init, "init"),
         (Self::Choose, "choose"),
         (Self::Learn, "learn"),
@@ -45,6 +57,10 @@ impl Kind {
         (Self::Revoke, "revoke"),
         (Self::Amend, "amend"),
         (Self::Logged, "logged"),
+        (Self::Fold, "fold"),
+        (Self::Activate, "activate"),
+        (Self::Arms, "arms"),
+        (Self::Compact, "compact"),
         (Self::Checkpoint, "checkpoint"),
     ];
 
@@ -97,10 +113,11 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Setup {
-    /// A campaign with a new tag and these rules and features that knows nothing yet, one round to a segment.
+    /// A campaign with a new tag and these rules and features that knows nothing yet.
     #[must_use]
     pub fn new(config: Config, recipe: Recipe) -> Self {
-        Self { tag: Tag::new(), config, recipe, start: None, rounds_per_segment: 1, migrated: None }
+        let rounds_per_segment = config.rounds_per_segment;
+        Self { tag: Tag::new(), config, recipe, start: None, rounds_per_segment, migrated: None }
     }
 }
 
@@ -115,7 +132,7 @@ pub struct Migrated {
 }
 
 /// A round that was chosen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Chosen {
     /// The round.
     pub round: u64,
@@ -138,9 +155,24 @@ pub struct Chosen {
     /// Which columns of its decisions are kept; none if nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originals: Option<Originals>,
+    /// The entry whose model chose it; the one before its own unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<u64>,
+    /// Whether it is held back: nothing is learned from it and its window does not run until it is activated.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hold: bool,
+    /// How the probabilities of its decisions were found, where they have some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probabilities: Option<String>,
+    /// The law of the threshold, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub law: Option<serde_json::Value>,
     /// Of a request with a key: what was asked, and the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ChooseRequest>>,
+    /// What one more unit of each limit would have been worth, where no answer that is kept says it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<Worth>,
 }
 
 /// A choice that was asked for with a key.
@@ -148,8 +180,9 @@ pub struct Chosen {
 pub struct ChooseRequest {
     /// SHA-256 of what was asked: the round and the seed that were given, and the table.
     pub digest: Sha,
-    /// The answer.
-    pub summary: ChosenSummary,
+    /// The answer; none where it follows from the decisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ChosenSummary>,
 }
 
 /// A table of rewards, of corrections or of sends that did not arrive.
@@ -196,6 +229,85 @@ pub struct OfRound {
     pub round: u64,
 }
 
+/// Which rounds' response windows ended: one, or all that are open up to one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Closing {
+    /// This round's.
+    Round(OfRound),
+    /// Those of all open rounds up to one, by the clock.
+    Through(Through),
+}
+
+/// All open rounds up to one. Rounds that are held back stay open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Through {
+    /// The last of the rounds.
+    pub through: u64,
+    /// Rounds that were activated later than this stay open: their window runs from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activated_before: Option<String>,
+    /// What silence is worth in these rounds, by the rules that held when they were chosen.
+    pub silence: Vec<SilenceOf>,
+}
+
+/// What silence is worth by the rules of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SilenceOf {
+    /// The entry with the rules.
+    pub rules: u64,
+    /// Of a send.
+    pub default: f64,
+    /// Of the hold-out; none if its silence says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_out: Option<f64>,
+}
+
+/// All that was heard since the last fold is learned; the entry's changes say of which segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Folded {}
+
+/// What happened to the catalogue of arms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArmsAction {
+    /// The rows are new arms, or take the place of arms with their ids.
+    Put,
+    /// The rows have values for some columns of arms that are there; those with other ids are new arms.
+    Change,
+    /// The arms with the ids of the rows are not offered any more.
+    Retire,
+}
+
+/// Arms of the catalogue that came, changed or went. Their rows are bytes beside the entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmsChange {
+    /// What happened.
+    pub action: ArmsAction,
+    /// To how many arms.
+    pub arms: u64,
+    /// SHA-256 of the bytes with their rows.
+    pub digest: Sha,
+}
+
+/// Rounds whose single decisions, outcomes and original columns were given up: all up to one, each of them closed or
+/// revoked. Their counts, digests and sums stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// The last of the rounds.
+    pub round: u64,
+    /// How many decisions were given up.
+    pub decisions: u64,
+    /// How many outcomes.
+    pub outcomes: u64,
+    /// Of how many decisions the original columns.
+    pub originals: u64,
+    /// SHA-256 over the records of these rounds, which have the digests of the rows that were given up.
+    pub rounds: Sha,
+    /// SHA-256 over the hashes of these rounds' sums, which cannot be computed again.
+    pub sums: Sha,
+}
+
 /// Rules that hold from the next round on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
@@ -237,14 +349,22 @@ pub enum Command {
     Correct(Responses),
     /// Say which sends did not arrive; they are rows.
     Undelivered(Responses),
-    /// End a round's response window.
-    Close(OfRound),
+    /// End response windows.
+    Close(Closing),
     /// Take back a round that was never sent.
     Revoke(OfRound),
     /// Change the rules.
     Amend(Box<Rules>),
     /// Learn what happened before the first round; its decisions and rewards are rows.
     Logged(Logged),
+    /// Learn what was heard since the last fold.
+    Fold(Folded),
+    /// Let a round go out that was held back.
+    Activate(OfRound),
+    /// Change the catalogue of arms; the rows are bytes.
+    Arms(ArmsChange),
+    /// Give up single decisions of old rounds.
+    Compact(Compacted),
     /// Keep the state.
     Checkpoint(Vouched),
 }
@@ -263,6 +383,10 @@ impl Command {
             Self::Revoke(_) => Kind::Revoke,
             Self::Amend(_) => Kind::Amend,
             Self::Logged(_) => Kind::Logged,
+            Self::Fold(_) => Kind::Fold,
+            Self::Activate(_) => Kind::Activate,
+            Self::Arms(_) => Kind::Arms,
+            Self::Compact(_) => Kind::Compact,
             Self::Checkpoint(_) => Kind::Checkpoint,
         }
     }
@@ -273,7 +397,10 @@ impl Command {
         match self {
             Self::Choose(chosen) => Some(chosen.round),
             Self::Logged(_) => Some(0),
-            Self::Close(OfRound { round }) | Self::Revoke(OfRound { round }) => Some(*round),
+            Self::Close(Closing::Round(OfRound { round }))
+            | Self::Revoke(OfRound { round })
+            | Self::Activate(OfRound { round })
+            | Self::Compact(Compacted { round, .. }) => Some(*round),
             _ => None,
         }
     }
@@ -284,7 +411,11 @@ impl Command {
             Self::Init(setup) => serde_json::to_string(setup),
             Self::Choose(chosen) => serde_json::to_string(chosen),
             Self::Learn(table) | Self::Correct(table) | Self::Undelivered(table) => serde_json::to_string(table),
-            Self::Close(round) | Self::Revoke(round) => serde_json::to_string(round),
+            Self::Close(closing) => serde_json::to_string(closing),
+            Self::Revoke(round) | Self::Activate(round) => serde_json::to_string(round),
+            Self::Fold(folded) => serde_json::to_string(folded),
+            Self::Arms(change) => serde_json::to_string(change),
+            Self::Compact(compacted) => serde_json::to_string(compacted),
             Self::Amend(rules) => serde_json::to_string(rules),
             Self::Logged(logged) => serde_json::to_string(logged),
             Self::Checkpoint(vouched) => serde_json::to_string(vouched),
@@ -303,6 +434,10 @@ impl Command {
             Kind::Revoke => Self::Revoke(serde_json::from_str(body)?),
             Kind::Amend => Self::Amend(serde_json::from_str(body)?),
             Kind::Logged => Self::Logged(serde_json::from_str(body)?),
+            Kind::Fold => Self::Fold(serde_json::from_str(body)?),
+            Kind::Activate => Self::Activate(serde_json::from_str(body)?),
+            Kind::Arms => Self::Arms(serde_json::from_str(body)?),
+            Kind::Compact => Self::Compact(serde_json::from_str(body)?),
             Kind::Checkpoint => Self::Checkpoint(serde_json::from_str(body)?),
         })
     }

@@ -126,6 +126,38 @@ impl Counts {
         }
     }
 
+    /// After the end of the window by the clock: whoever may still answer is silent. Only of rounds about which no row was
+    /// put aside.
+    pub(super) fn close(&mut self, default: f64, hold_out: Option<f64>) {
+        let Self { silent, pending, rewards, hold_out: held, .. } = self;
+        *rewards += *pending as f64 * default;
+        *silent += std::mem::take(pending);
+        if let Some(default) = hold_out {
+            held.rewards += held.pending as f64 * default;
+            held.silent += std::mem::take(&mut held.pending);
+        }
+    }
+
+    /// Adds the counts of another round.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        let Self { sends, answered, silent, pending, undelivered, rewards, hold_out, aside } = other;
+        self.sends += sends;
+        self.answered += answered;
+        self.silent += silent;
+        self.pending += pending;
+        self.undelivered += undelivered;
+        self.rewards += rewards;
+        self.aside += aside;
+        let held = &mut self.hold_out;
+        held.chosen += hold_out.chosen;
+        held.answered += hold_out.answered;
+        held.silent += hold_out.silent;
+        held.pending += hold_out.pending;
+        held.undelivered += hold_out.undelivered;
+        held.rewards += hold_out.rewards;
+        held.counted &= hold_out.counted;
+    }
+
     /// Whether an entry that says `written` counted the same.
     pub(super) fn is_written_as(&self, written: &Self) -> bool {
         let Self { hold_out, .. } = written;

@@ -82,6 +82,8 @@ pub struct Sent {
     pub rank: u32,
     /// Whether the estimate alone would have chosen it too.
     pub greedy: Option<bool>,
+    /// The probability with which the round chose it, where it is known.
+    pub probability: Option<f64>,
     /// x, in numbers that single precision has.
     pub features: armwise::Row,
 }
@@ -137,7 +139,11 @@ impl DecisionDigest {
         }
         optional(hash, row.draw);
         hash.update(row.rank.to_le_bytes());
-        hash.update([row.greedy.map_or(2, u8::from)]);
+        // Only where there is one, so that the digests of rows without it stay what they were.
+        hash.update([row.greedy.map_or(2, u8::from) + if row.probability.is_some() { 4 } else { 0 }]);
+        if let Some(probability) = row.probability {
+            hash.update(probability.to_bits().to_le_bytes());
+        }
         feature_bytes(&row.features, features);
         hash.update(&*features);
         *count += 1;

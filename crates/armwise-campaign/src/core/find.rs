@@ -11,6 +11,7 @@ use crate::{
     config::{RewardRule, Silence},
 };
 use std::{
+    borrow::Cow,
     cell::RefCell,
     collections::{BTreeMap, HashMap},
     rc::Rc,
@@ -47,16 +48,26 @@ pub(super) struct Finder<'a> {
     histories: RefCell<BTreeMap<u64, HashMap<DecisionId, History>>>,
     /// The rules of the rounds asked about so far.
     rules: RefCell<BTreeMap<u64, (RewardRule, Silence)>>,
+    /// Whether other rounds are looked through for a clearer reason why a row is put aside.
+    looks_elsewhere: bool,
 }
 
 impl<'a> Finder<'a> {
     pub(super) fn new(campaign: &'a Campaign, feedback: Feedback, asked: Option<u64>, until: u64) -> Self {
         let (names, histories, rules) = (RefCell::default(), RefCell::default(), RefCell::default());
-        let mut finder = Self { campaign, asked, stated: asked, until, names, histories, rules };
+        let looks_elsewhere = true;
+        let mut finder = Self { campaign, asked, stated: asked, until, names, histories, rules, looks_elsewhere };
         if let ([only], None) = (&finder.rounds(feedback)[..], asked) {
             finder.stated = Some(*only);
         }
         finder
+    }
+
+    /// For rows each of which names its decision or its round. Where an arm may have been chosen a million times, its
+    /// other decisions are not looked at.
+    pub(super) fn by_name(campaign: &'a Campaign, until: u64) -> Self {
+        let (names, histories, rules) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { campaign, asked: None, stated: None, until, names, histories, rules, looks_elsewhere: false }
     }
 
     /// The round of rows that name neither a decision nor a round.
@@ -68,16 +79,21 @@ impl<'a> Finder<'a> {
     /// change closed ones too.
     pub(super) fn rounds(&self, feedback: Feedback) -> Vec<u64> {
         let first = matches!(feedback, Feedback::Rewards | Feedback::Responders { .. });
-        let rounds = self.campaign.rounds().keys().copied().filter(|&round| self.info(round).is_some());
-        rounds.filter(|&round| !(self.revoked(round) || first && self.closed(round))).collect()
+        let by = |seq: Option<u64>| seq.is_some_and(|seq| seq <= self.until);
+        let rounds = self.campaign.rounds().values().filter(|info| info.seq <= self.until);
+        rounds.filter(|info| !(by(info.revoked_by) || first && by(info.closed_by))).map(|info| info.round).collect()
     }
 
-    fn info(&self, round: u64) -> Option<&RoundInfo> {
-        self.campaign.rounds().get(&round).filter(|info| info.seq <= self.until)
+    fn info(&self, round: u64) -> Result<Option<Cow<'a, RoundInfo>>, Error> {
+        Ok(self.campaign.find_round(round)?.filter(|info| info.seq <= self.until))
     }
 
-    pub(super) fn closed(&self, round: u64) -> bool {
-        self.info(round).and_then(|info| info.closed_by).is_some_and(|seq| seq <= self.until)
+    fn is_known(&self, round: u64) -> Result<bool, Error> {
+        Ok(self.info(round)?.is_some())
+    }
+
+    pub(super) fn closed(&self, round: u64) -> Result<bool, Error> {
+        Ok(self.info(round)?.and_then(|info| info.closed_by).is_some_and(|seq| seq <= self.until))
     }
 
     /// Whether a decision is one of the hold-out.
@@ -88,13 +104,21 @@ impl<'a> Finder<'a> {
     /// Whether the end of the round's window gave a decision the default reward. To the hold-out it gives none unless
     /// the rules say so, so its outcomes may come later.
     pub(super) fn silenced(&self, id: DecisionId) -> Result<bool, Error> {
-        let closed = self.closed(id.round);
+        let closed = self.closed(id.round)?;
         let unknown = closed && self.in_hold_out(id)? && self.rules(id.round)?.1 == Silence::Unknown;
         Ok(closed && !unknown)
     }
 
-    fn revoked(&self, round: u64) -> bool {
-        self.info(round).and_then(|info| info.revoked_by).is_some_and(|seq| seq <= self.until)
+    fn revoked(&self, round: u64) -> Result<bool, Error> {
+        Ok(self.info(round)?.and_then(|info| info.revoked_by).is_some_and(|seq| seq <= self.until))
+    }
+
+    /// Why nothing can be heard of a round, whatever a row says.
+    fn shut(&self, round: u64) -> Result<Option<Rejection>, Error> {
+        if self.revoked(round)? {
+            return Ok(Some(Rejection::Revoked(round)));
+        }
+        Ok(self.campaign.is_held(round, self.until)?.then_some(Rejection::Held(round)))
     }
 
     /// What rewards may be, by the rules of the decision's round; without a decision, by the latest rules.
@@ -159,8 +183,11 @@ impl<'a> Finder<'a> {
             return Ok(Err(Rejection::OtherCampaign { decision: text.to_owned(), own: self.campaign.tag() }));
         }
         let unknown = Ok(Err(Rejection::UnknownDecision(text.to_owned())));
-        if self.info(id.round).is_none() {
+        if !self.is_known(id.round)? {
             return unknown;
+        }
+        if id.round <= self.campaign.compacted() {
+            return Ok(Err(Rejection::Compacted(id.round)));
         }
         let names = self.names(id.round)?;
         let Some(About { customer, promotion, .. }) = names.all.get(&id.number) else { return unknown };
@@ -170,15 +197,14 @@ impl<'a> Finder<'a> {
         let fits = response.promotion.as_ref().is_none_or(|own| own == promotion)
             && response.customer.as_ref().is_none_or(|own| **own == **customer)
             && round.is_none_or(|round| round == id.round);
-        Ok(match () {
-            () if !fits => Err(Rejection::OtherDecision {
+        if !fits {
+            return Ok(Err(Rejection::OtherDecision {
                 decision: text.to_owned(),
                 promotion: promotion.clone(),
                 customer: customer.to_string(),
-            }),
-            () if self.revoked(id.round) => Err(Rejection::Revoked(id.round)),
-            () => Ok(id),
-        })
+            }));
+        }
+        Ok(self.shut(id.round)?.map_or(Ok(id), Err))
     }
 
     /// A row that names a customer: its decision in this round, if there is exactly one.
@@ -190,24 +216,39 @@ impl<'a> Finder<'a> {
     ) -> Result<Result<DecisionId, Rejection>, Error> {
         let fits = |promotion: &str| response.promotion.as_ref().is_none_or(|own| own == promotion);
         let mut found = Vec::new();
-        if let Some(round) = round.filter(|&round| self.info(round).is_some()) {
+        if let Some(round) = round
+            && self.is_known(round)?
+        {
+            if round <= self.campaign.compacted() {
+                return Ok(Err(Rejection::Compacted(round)));
+            }
             let names = self.names(round)?;
             let numbers = names.by_customer.get(customer).into_iter().flatten();
             let fitting = numbers.filter(|number| names.all.get(number).is_some_and(|about| fits(&about.promotion)));
             found.extend(fitting.map(|&number| DecisionId { round, number }));
         }
         match (&found[..], round) {
-            ([one], _) if self.revoked(one.round) => return Ok(Err(Rejection::Revoked(one.round))),
-            ([one], _) => return Ok(Ok(*one)),
-            ([_, ..], Some(round)) if self.revoked(round) => return Ok(Err(Rejection::Revoked(round))),
+            ([one], _) => return Ok(self.shut(one.round)?.map_or(Ok(*one), Err)),
+            ([_, ..], Some(round)) if self.revoked(round)? => return Ok(Err(Rejection::Revoked(round))),
             ([_, ..], _) => return Ok(Err(Rejection::Ambiguous(found))),
             ([], _) => {}
         }
+        if !self.looks_elsewhere {
+            let chosen = Vec::new();
+            return Ok(Err(Rejection::NotChosen { customer: customer.to_owned(), chosen }));
+        }
         // It is put aside in any case; what else is known of the customer only makes the reason clearer.
-        let mut elsewhere = self.campaign.journal.decisions_of(customer)?;
-        elsewhere.retain(|named| self.info(named.id.round).is_some());
-        let taken_back = elsewhere.iter().find(|named| self.revoked(named.id.round)).map(|named| named.id.round);
-        elsewhere.retain(|named| !self.revoked(named.id.round));
+        let elsewhere = self.campaign.journal.decisions_of(customer)?;
+        let (mut taken_back, mut there) = (None, Vec::new());
+        for named in elsewhere {
+            let round = named.id.round;
+            if self.revoked(round)? {
+                taken_back = taken_back.or(Some(round));
+            } else if self.is_known(round)? {
+                there.push(named);
+            }
+        }
+        let mut elsewhere = there;
         Ok(Err(match (self.unknown_promotion(response), taken_back) {
             (None, Some(round)) if elsewhere.is_empty() => Rejection::Revoked(round),
             _ if elsewhere.is_empty() => Rejection::UnknownCustomer(customer.to_owned()),
@@ -229,14 +270,13 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether a row about the decision was put aside for a bad value while it was pending.
-    pub(super) fn is_aside(&self, id: DecisionId) -> bool {
-        let aside = self.campaign.state.aside.get(&id.round).and_then(|aside| aside.get(&id.number));
-        aside.is_some_and(|(seq, _)| *seq <= self.until)
+    pub(super) fn is_aside(&self, id: DecisionId) -> Result<bool, Error> {
+        self.campaign.is_aside(id, self.until)
     }
 
     /// Whether a decision has no outcome and was not counted as silent.
     pub(super) fn is_pending(&self, id: DecisionId) -> Result<bool, Error> {
-        Ok(self.history(id)?.is_empty() && (!self.closed(id.round) || self.is_aside(id)))
+        Ok(self.history(id)?.is_empty() && (!self.closed(id.round)? || self.is_aside(id)?))
     }
 
     /// What happened to a decision so far.

@@ -84,6 +84,15 @@ impl Played {
         }
         counts
     }
+
+    /// As [`counts`](Self::counts), as an entry leaves them that closed the round together with others: silence is added at
+    /// once, not decision by decision.
+    pub(super) fn counts_closed_at_once(&self) -> Counts {
+        let open = Self { closed: false, ..self.clone() };
+        let mut counts = open.counts();
+        counts.close(self.default, self.hold_out_default);
+        counts
+    }
 }
 
 /// The name of the block that learns a decision's reward: the promotion's, or that of what happens without a send.
@@ -104,7 +113,11 @@ pub fn segment_of(round: u64, rounds_per_segment: u64) -> u64 {
 ///
 /// # Errors
 /// The library's, for features or rewards that a model cannot learn from, and for an unknown promotion.
-pub fn sum(empty: Model, rounds: &[Played], block_of: impl Fn(&str) -> Option<usize>) -> Result<Model, armwise::Error> {
+pub fn sum<'a>(
+    empty: Model,
+    rounds: impl IntoIterator<Item = &'a Played>,
+    block_of: impl Fn(&str) -> Option<usize>,
+) -> Result<Model, armwise::Error> {
     let mut model = empty;
     for round in rounds {
         let mut seen = Vec::with_capacity(round.decisions.len());

@@ -4,12 +4,12 @@
 //! chain, so a store computes no hashes. Its one duty: an append is all or nothing, and is refused if the head has
 //! moved or if what was written does not read back.
 
-use super::{DecisionId, Entry, Head, Heard, Original, Outcome, Sent};
+use super::{DecisionId, Entry, Head, Heard, Kind, Original, Outcome, Sent};
 use crate::Error;
 use std::{fmt, path::Path};
 
 /// The rows that belong to an entry.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Rows<'a> {
     /// The entry.
     pub seq: u64,
@@ -19,6 +19,8 @@ pub struct Rows<'a> {
     pub outcomes: &'a [Outcome],
     /// The columns of the decisions as the table had them.
     pub originals: &'a [Original],
+    /// The rows of arms that came, changed or went, as bytes; none if there are no such.
+    pub arms: Option<&'a [u8]>,
 }
 
 /// An entry with what is kept beside it.
@@ -30,6 +32,16 @@ pub struct Record {
     pub sums: Vec<(u64, Vec<u8>)>,
     /// The bytes of a checkpoint; a store may drop all but the newest.
     pub kept: Option<Kept>,
+    /// The rounds of segments that are put away, as bytes.
+    pub settled: Vec<(u64, Vec<u8>)>,
+}
+
+impl Record {
+    /// An entry with nothing beside it.
+    #[must_use]
+    pub fn new(entry: Entry) -> Self {
+        Self { entry, sums: Vec::new(), kept: None, settled: Vec::new() }
+    }
 }
 
 /// The bytes that a checkpoint vouches for.
@@ -60,6 +72,9 @@ pub type Seal<'a> = &'a mut dyn FnMut() -> Result<Vec<Record>, Error>;
 /// Reads what was written, before the commit.
 pub type Check<'a> = &'a mut dyn FnMut(&dyn Journal) -> Result<(), Error>;
 
+/// Takes an entry.
+pub type EachEntry<'a> = &'a mut dyn FnMut(Entry) -> Result<(), Error>;
+
 /// Takes a decision with the entry that it belongs to.
 pub type EachDecision<'a> = &'a mut dyn FnMut(u64, Sent) -> Result<(), Error>;
 
@@ -70,6 +85,9 @@ pub trait Journal: fmt::Debug + Send {
     fn path(&self) -> &Path;
 
     /// Appends entries with their rows, all or nothing, and gives them back once they are on the disk.
+    ///
+    /// An entry of the kind [`Kind::Compact`] takes the decisions, outcomes and originals of all rounds from 1 up to its
+    /// own out of the journal; nothing else ever does.
     ///
     /// `seal` is called after the rows are written, so that they can be hashed meanwhile. `check` is called once the
     /// entries are written too, with a journal that shows them as they will be read after the commit. If one of the two
@@ -86,6 +104,15 @@ pub trait Journal: fmt::Debug + Send {
         check: Check<'_>,
     ) -> Result<Vec<Entry>, Error>;
 
+    /// Takes up no more than so many bytes from now on, or as many as there are: an append beyond fails with
+    /// [`Error::DiskFull`]. A store that cannot be limited takes up what it needs.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn limit(&mut self, _bytes: Option<u64>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// One entry.
     ///
     /// # Errors
@@ -98,11 +125,36 @@ pub trait Journal: fmt::Debug + Send {
     /// Of the store.
     fn keyed(&self, key: &str) -> Result<Option<Entry>, Error>;
 
+    /// The entries after `seq`, one after the other, so that a long journal need not be in memory.
+    ///
+    /// # Errors
+    /// Of the store, and of `take`.
+    fn each_entry(&self, seq: u64, take: EachEntry<'_>) -> Result<(), Error>;
+
     /// The entries after `seq`.
     ///
     /// # Errors
     /// Of the store.
-    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error>;
+    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
+        let mut all = Vec::new();
+        self.each_entry(seq, &mut |entry| {
+            all.push(entry);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The entries of a kind, which is none that a service writes all the time (choose, learn).
+    ///
+    /// # Errors
+    /// Of the store.
+    fn of_kind(&self, kind: Kind) -> Result<Vec<Entry>, Error>;
+
+    /// The last entry of such a kind up to `until`.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn last_of_kind(&self, kind: Kind, until: u64) -> Result<Option<Entry>, Error>;
 
     /// What the newest checkpoint keeps.
     ///
@@ -115,6 +167,18 @@ pub trait Journal: fmt::Debug + Send {
     /// # Errors
     /// Of the store.
     fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error>;
+
+    /// The rounds of a segment that was put away, as bytes, as they were put away last.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn settled(&self, segment: u64) -> Result<Option<Vec<u8>>, Error>;
+
+    /// The rows of arms that belong to an entry, as bytes.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn arms(&self, seq: u64) -> Result<Option<Vec<u8>>, Error>;
 
     /// The decisions of a round, one after the other, so that a large round need not be in memory.
     ///
@@ -170,6 +234,12 @@ pub trait Journal: fmt::Debug + Send {
     /// # Errors
     /// Of the store.
     fn count(&self) -> Result<(u64, u64), Error>;
+
+    /// How many decisions, outcomes and originals there are of the rounds from 1 to this one.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn count_through(&self, round: u64) -> Result<(u64, u64, u64), Error>;
 
     /// What is wrong with the store's own structure, in its own words.
     ///

@@ -7,6 +7,7 @@ use super::{DecisionId, Feedback, Kind, Outcome, Rejection, find::Finder, learn:
 use crate::{Error, config::RewardRule, table::flag};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// What is to be done with a row.
 pub(super) enum Verdict {
     Apply(Outcome),
     Repeated,
@@ -58,19 +59,19 @@ pub(super) fn judge(finder: &Finder<'_>, outcome: Outcome, feedback: Feedback, k
     let (id, reward) = (outcome.decision, outcome.reward);
     let history = finder.history(id)?;
     let last = history.last().map(|&(_, reward)| reward);
-    let closed = finder.silenced(id)?;
+    let (closed, aside) = (finder.silenced(id)?, finder.is_aside(id)?);
     let said_before = |of: Kind| history.iter().any(|&(kind, old)| kind == of && same(old, reward));
     Ok(match feedback {
         Feedback::Rewards | Feedback::Responders { .. } => match last {
             _ if said_before(Kind::Learn) => Verdict::Repeated,
             // An answer that was put aside was never counted as silence.
-            None if closed && !finder.is_aside(id) => Verdict::Reject(Rejection::Closed(id.round)),
+            None if closed && !aside => Verdict::Reject(Rejection::Closed(id.round)),
             None => Verdict::Apply(outcome),
             Some(None) => Verdict::Reject(Rejection::WasUndelivered(id)),
             Some(Some(reward)) => Verdict::Reject(Rejection::HasReward { decision: id, reward }),
         },
         Feedback::Corrections => match last {
-            None if !closed || finder.is_aside(id) => Verdict::Reject(Rejection::NothingToCorrect(id)),
+            None if !closed || aside => Verdict::Reject(Rejection::NothingToCorrect(id)),
             Some(old) if same(old, reward) => Verdict::Repeated,
             // Otherwise a file of corrections that is read again would undo the ones after it.
             Some(Some(now)) if !keyed && (said_before(Kind::Correct) || said_before(Kind::Learn)) => {

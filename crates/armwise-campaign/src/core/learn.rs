@@ -39,7 +39,7 @@ pub enum Feedback {
 
 impl Feedback {
     /// Whether a command reads such a table, with the same content.
-    fn is_of(self, command: &Command, digest: Sha) -> bool {
+    pub(super) fn is_of(self, command: &Command, digest: Sha) -> bool {
         match (self, command) {
             (Self::Rewards | Self::Responders { .. }, Command::Learn(told))
             | (Self::Corrections, Command::Correct(told))
@@ -48,7 +48,7 @@ impl Feedback {
         }
     }
 
-    fn command(self, responses: Responses) -> Command {
+    pub(super) fn command(self, responses: Responses) -> Command {
         match self {
             Self::Rewards | Self::Responders { .. } => Command::Learn(responses),
             Self::Corrections => Command::Correct(responses),
@@ -56,7 +56,7 @@ impl Feedback {
         }
     }
 
-    fn worth(self) -> Option<f64> {
+    pub(super) fn worth(self) -> Option<f64> {
         if let Self::Responders { worth } = self { Some(worth) } else { None }
     }
 }
@@ -87,7 +87,7 @@ pub struct Learned {
 /// A row of responses, as text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Response {
-    line: u64,
+    pub(super) line: u64,
     pub(super) decision: Option<String>,
     pub(super) customer: Option<String>,
     pub(super) promotion: Option<String>,
@@ -161,9 +161,10 @@ pub fn learn_with(
     let judged = judge_all(&finder, &responses, feedback, key.is_some())?;
     let mut rejects = Sheet::new(&["line", "decision", "customer", "promotion", "round", "reward", "reason"]);
     let mut reasons = BTreeMap::new();
-    for (place, rejection) in &judged.rejected {
+    for (response, verdict) in responses.iter().zip(&judged.verdicts) {
+        let Verdict::Reject(rejection) = verdict else { continue };
         *reasons.entry(rejection.reason()).or_default() += 1;
-        rejects.push(responses[*place].cells(&rejection.text(campaign.tag())));
+        rejects.push(response.cells(&rejection.text(campaign.tag())));
     }
     let aside = grouped(&judged.aside);
     let pending = judged.aside.len() as u64;
@@ -174,7 +175,7 @@ pub fn learn_with(
     }
     let rounds: BTreeSet<u64> = outcomes.iter().map(|outcome| outcome.decision.round).collect();
     let rounds: Vec<u64> = rounds.into_iter().collect();
-    let (read, rejected) = (responses.len() as u64, judged.rejected.len() as u64);
+    let (read, rejected) = (responses.len() as u64, judged.rejected);
     let model = match earlier {
         Some((entry, _)) => entry.model,
         None if outcomes.is_empty() && judged.newly == 0 && key.is_none() => campaign.model_hash(),
@@ -192,23 +193,29 @@ pub fn learn_with(
 
 /// What is to be done with the rows of a table.
 #[derive(Default)]
-struct Judged {
-    applied: BTreeMap<DecisionId, Outcome>,
-    repeated: u64,
-    /// By the row's index.
-    rejected: Vec<(usize, Rejection)>,
+pub(super) struct Judged {
+    /// Of each row.
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) applied: BTreeMap<DecisionId, Outcome>,
+    pub(super) repeated: u64,
+    pub(super) rejected: u64,
     /// The decisions that stay pending, with the flaw of the first row about them.
-    aside: BTreeMap<DecisionId, Flaw>,
+    pub(super) aside: BTreeMap<DecisionId, Flaw>,
     /// How many of these were not known to be so.
-    newly: u64,
+    pub(super) newly: u64,
 }
 
-fn judge_all(finder: &Finder<'_>, responses: &[Response], feedback: Feedback, keyed: bool) -> Result<Judged, Error> {
+pub(super) fn judge_all(
+    finder: &Finder<'_>,
+    responses: &[Response],
+    feedback: Feedback,
+    keyed: bool,
+) -> Result<Judged, Error> {
     let claims =
         responses.iter().map(|response| judge::claim(finder, response, feedback)).collect::<Result<Vec<_>, _>>()?;
     let contradicted = judge::contradictions(claims.iter().filter_map(Claim::outcome));
     let mut judged = Judged::default();
-    for (place, claim) in claims.into_iter().enumerate() {
+    for claim in claims {
         let (about, verdict) = match claim {
             Claim::Not(about, rejection) => (about, Verdict::Reject(rejection)),
             Claim::Is(Outcome { decision, .. }) if contradicted.contains(&decision) => {
@@ -217,25 +224,26 @@ fn judge_all(finder: &Finder<'_>, responses: &[Response], feedback: Feedback, ke
             Claim::Is(outcome) if judged.applied.contains_key(&outcome.decision) => (None, Verdict::Repeated),
             Claim::Is(outcome) => (None, judge::judge(finder, outcome, feedback, keyed)?),
         };
-        match verdict {
+        match &verdict {
             Verdict::Apply(outcome) => {
-                judged.applied.insert(outcome.decision, outcome);
+                judged.applied.insert(outcome.decision, *outcome);
             }
             Verdict::Repeated => judged.repeated += 1,
             Verdict::Reject(rejection) => {
-                if let Some((id, flaw)) = about.zip(Flaw::of(&rejection)) {
+                if let Some((id, flaw)) = about.zip(Flaw::of(rejection)) {
                     judged.aside.entry(id).or_insert(flaw);
                 }
-                judged.rejected.push((place, rejection));
+                judged.rejected += 1;
             }
         }
+        judged.verdicts.push(verdict);
     }
     // Only what has no outcome yet can stay pending, and only first rewards say that somebody answered.
     let first = matches!(feedback, Feedback::Rewards | Feedback::Responders { .. });
     let mut aside = BTreeMap::new();
     for (id, flaw) in judged.aside {
         if first && !judged.applied.contains_key(&id) && finder.is_pending(id)? {
-            judged.newly += u64::from(!finder.is_aside(id));
+            judged.newly += u64::from(!finder.is_aside(id)?);
             aside.insert(id, flaw);
         }
     }
@@ -355,7 +363,7 @@ fn number(rows: &Rows, text: &str) -> Option<f64> {
 }
 
 /// A hash of what a table says and of what was asked, by which two requests with one key are compared.
-fn digest(responses: &[Response], round: Option<u64>, feedback: Feedback) -> Sha {
+pub(super) fn digest(responses: &[Response], round: Option<u64>, feedback: Feedback) -> Sha {
     let mut hash = Sha256::new();
     hash.update(format!("{round:?} {:?}", feedback.worth()));
     for row in responses {

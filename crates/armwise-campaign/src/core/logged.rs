@@ -207,6 +207,7 @@ impl Read {
             score: 0.0,
             rank: number,
             greedy: None,
+            probability: None,
             features: x.iter().map(|&x| f64::from(x)).collect::<Vec<_>>().into(),
         });
         self.outcomes.push(Outcome { decision: id, reward: Some(reward) });

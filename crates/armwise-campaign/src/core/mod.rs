@@ -6,10 +6,11 @@
 //! ```
 //!
 //! A [`Campaign`] is opened over a [`Journal`], the one thing a store must be. [`learn()`], [`close()`], [`revoke()`],
-//! [`amend()`] and a round's commit are the commands; [`status()`], [`why()`], [`results()`] and
+//! [`amend()`], [`activate()`], [`fold()`], [`compact()`] and a round's commit are the commands; [`status()`], [`why()`], [`results()`] and
 //! [`Campaign::verify`] only read. The model is not logged: it is a function of which decision has which reward
-//! ([`fold`]), so it does not depend on when or in which order rewards came.
+//! ([`mod@fold`]), so it does not depend on when or in which order rewards came.
 
+mod activate;
 mod amend;
 mod append;
 mod aside;
@@ -17,50 +18,70 @@ mod back;
 mod blocks;
 mod bytes;
 mod campaign;
+mod catalogue;
 pub(crate) mod clock;
 mod close;
 mod command;
+mod compact;
 mod counts;
 mod decision;
+mod drift;
 mod entry;
 mod fail;
 mod fate;
 mod find;
 pub mod fold;
+mod folding;
 mod hash;
 mod journal;
 mod judge;
 mod key;
 mod learn;
+mod log;
 mod logged;
 mod model;
 mod origin;
 mod original;
+mod recent;
 mod refit;
 mod refusal;
 mod rejection;
 mod results;
 mod revoke;
+mod settled;
 mod state;
+mod state_bytes;
 mod status;
 pub mod sums;
 mod tag;
+mod tell;
+mod together;
 mod verify;
 mod why;
 
+pub use activate::{Activated, activate};
 pub use amend::{Amended, amend};
+pub use append::Draft;
 pub use aside::{Flaw, PutAside};
 pub use campaign::Campaign;
-pub use close::{Closed, close};
-pub use command::{ChooseRequest, Chosen, Command, Kind, Logged, Migrated, OfRound, Responses, Rules, Setup, Vouched};
+pub use catalogue::change_arms;
+pub use close::{Closed, ClosedThrough, close, close_through};
+pub use command::{
+    ArmsAction, ArmsChange, ChooseRequest, Chosen, Closing, Command, Compacted, Folded, Kind, Logged, Migrated,
+    OfRound, Responses, Rules, Setup, SilenceOf, Through, Vouched,
+};
+pub use compact::compact;
 pub use counts::{Counts, HoldOutCounts};
 pub use decision::{DecisionId, Heard, LAST_GIVEN_ROUND, LAST_ROUND, Outcome, Sent};
+pub use drift::Disagreement;
 pub use entry::{Changes, Entry, Head, RoundChange, SumsChange};
 pub use fate::Fate;
+pub use folding::fold;
 pub use hash::Sha;
-pub use journal::{Check, EachDecision, Journal, Kept, Named, Record, Rows, Seal};
+pub use journal::{Check, EachDecision, EachEntry, Journal, Kept, Named, Record, Rows, Seal};
 pub use key::Key;
 pub use learn::{Feedback, LearnOptions, Learned, learn, learn_with};
+pub use log::log;
 pub use logged::{learn_logged, logged};
 pub use origin::{Origin, SavedLearner};
 pub use original::{KeptColumns, Original, Originals};
@@ -69,15 +90,18 @@ pub use refusal::{Frozen, Refusal};
 pub use rejection::Rejection;
 pub use results::{fates, hold_out, results, sends};
 pub use revoke::{Revoked, revoke};
-pub use state::{RoundInfo, StateFormat};
+pub use state::RoundInfo;
+pub use state_bytes::StateFormat;
 pub use status::{HoldOutStatus, RoundStatus, Status, status};
 pub use sums::model_hash;
 pub use tag::Tag;
+pub use tell::{Line, LineOutcome, Told};
+pub use together::Together;
 pub use verify::{Finding, Verified};
 pub use why::{Contribution, Why, WhyPromotion, why};
 
-pub(crate) use append::Draft;
 pub(crate) use blocks::NO_SEND;
 pub(crate) use decision::{digest_outcomes, digest_sent, feature_bytes};
 pub(crate) use fail::failpoint;
 pub(crate) use original::{collect, texts};
+pub(crate) use tell::tell;

@@ -5,7 +5,7 @@
 //! round on. It is an amendment with a recipe: the journal goes on, and earlier rounds are still explained by the features
 //! with which they were chosen.
 
-use super::{Campaign, Command, Draft, Frozen, Key, Refusal, Rules, Sha, amend::differences, blocks::named};
+use super::{Campaign, Command, Draft, Frozen, Key, Refusal, RoundInfo, Rules, Sha, amend::differences, blocks::named};
 use crate::{
     Error, complete,
     config::{Config, LeftOut, room},
@@ -63,8 +63,11 @@ pub fn refit(
     let earlier = campaign.earlier(key, same)?.map(|(entry, _)| (entry.seq, entry.model));
     let until = earlier.map_or(u64::MAX, |(seq, _)| seq - 1);
     let changed = differences(&*campaign.config_after(until)?, &config);
-    let of = campaign.state.logged.iter().chain(campaign.rounds().values());
-    let decisions = of.filter(|info| info.seq <= until && !info.revoked()).map(|info| info.decisions).sum();
+    let mut decisions = 0;
+    campaign.each_info(&mut |info| {
+        decisions += if info.seq <= until && !info.revoked() { info.decisions } else { 0 };
+        Ok(())
+    })?;
     let (features, sample) = (recipe.dim(), recipe.sample);
     let (from, model) = if let Some((seq, model)) = earlier {
         (campaign.next_round_after(seq), model)
@@ -84,8 +87,11 @@ pub fn refit(
 /// Refuses what the journal cannot express anew.
 fn check(campaign: &Campaign, config: &Config, recipe: &Recipe) -> Result<(), Error> {
     let now = campaign.config();
-    for (same, frozen) in [(config.customer == now.customer, Frozen::Customer), (config.seed == now.seed, Frozen::Seed)]
-    {
+    for (same, frozen) in [
+        (config.customer == now.customer, Frozen::Customer),
+        (config.seed == now.seed, Frozen::Seed),
+        (config.rounds_per_segment == now.rounds_per_segment, Frozen::RoundsPerSegment),
+    ] {
         if !same {
             return Err(Refusal::Frozen(frozen).into());
         }
@@ -93,11 +99,23 @@ fn check(campaign: &Campaign, config: &Config, recipe: &Recipe) -> Result<(), Er
     if campaign.setup().start.is_some() {
         return Err(Refusal::BegunWithLearner.into());
     }
-    for info in campaign.state.logged.iter().chain(campaign.rounds().values()).filter(|info| !info.revoked()) {
-        let kept = campaign.originals(info.round)?.map(|(columns, _)| columns).unwrap_or_default();
-        if let Some(column) = recipe.names().find(|name| !kept.iter().any(|kept| kept == name)) {
-            return Err(Refusal::NotKept { round: info.round, column: column.to_owned() }.into());
+    campaign.not_compacted(1)?;
+    campaign.each_info(&mut |info| {
+        if info.revoked() {
+            return Ok(());
         }
+        let kept = campaign.originals(info.round)?.map(|(columns, _)| columns).unwrap_or_default();
+        match recipe.names().find(|name| !kept.iter().any(|kept| kept == name)) {
+            Some(column) => Err(Refusal::NotKept { round: info.round, column: column.to_owned() }.into()),
+            None => Ok(()),
+        }
+    })
+}
+
+impl Campaign {
+    /// Takes what happened before the first round, and all rounds.
+    fn each_info(&self, take: &mut dyn FnMut(&RoundInfo) -> Result<(), Error>) -> Result<(), Error> {
+        self.state.logged.iter().try_for_each(&mut *take)?;
+        self.each_round(1..=u64::MAX, take)
     }
-    Ok(())
 }

@@ -36,6 +36,17 @@ pub enum Refusal {
     NothingHeard(u64),
     /// The round was taken back, so it has no response window.
     Revoked(u64),
+    /// The round is held back, so its window does not run.
+    Held(u64),
+    /// The round is not held back, so it cannot be activated.
+    NotHeld(u64),
+    /// Single decisions of the round were given up.
+    Compacted {
+        /// The round.
+        round: u64,
+        /// The last round of which they were.
+        through: u64,
+    },
     /// An amendment may not change this.
     Frozen(Frozen),
     /// A new recipe needs a column that was not kept.
@@ -65,6 +76,8 @@ pub enum Frozen {
     Gamma,
     /// The seed.
     Seed,
+    /// How many rounds a segment has.
+    RoundsPerSegment,
 }
 
 impl Frozen {
@@ -76,6 +89,7 @@ impl Frozen {
             Self::Features => "features",
             Self::Gamma => "gamma",
             Self::Seed => "seed",
+            Self::RoundsPerSegment => "rounds_per_segment",
         }
     }
 }
@@ -109,6 +123,15 @@ impl fmt::Display for Refusal {
                  answers, close it, take it back if it was never sent, or choose again all the same"
             ),
             Self::Revoked(round) => write!(f, "round {round} was revoked, so it cannot be closed"),
+            Self::Held(round) => {
+                write!(f, "round {round} is held back, so it cannot be closed; activate it, or take it back")
+            }
+            Self::NotHeld(round) => write!(f, "round {round} is not held back, so it cannot be activated"),
+            Self::Compacted { round, through } => write!(
+                f,
+                "the single decisions of round {round} were given up: those of rounds up to {through} are older than the rules \
+                 keep them; what was learned from them stays"
+            ),
             Self::Frozen(frozen @ (Frozen::Features | Frozen::Gamma)) => write!(
                 f,
                 "{} cannot be amended, since what was learned depends on it; fit the campaign anew instead, which expresses \

@@ -65,6 +65,10 @@ pub enum Rejection {
     Closed(u64),
     /// The round was revoked: nothing was sent.
     Revoked(u64),
+    /// The round is held back: nothing was sent yet.
+    Held(u64),
+    /// The single decisions of the round were given up.
+    Compacted(u64),
     /// The send did not arrive.
     WasUndelivered(DecisionId),
     /// The decision has another reward already.
@@ -116,7 +120,8 @@ impl Rejection {
             | Self::WasUndelivered(_)
             | Self::HasReward { .. }
             | Self::Arrived { .. } => "conflict",
-            Self::Closed(_) => "closed",
+            Self::Closed(_) | Self::Compacted(_) => "closed",
+            Self::Held(_) => "held",
             Self::Revoked(_) => "revoked",
             Self::NothingToCorrect(_) => "no-reward",
         }
@@ -165,6 +170,8 @@ impl Rejection {
             Self::Contradiction(id) => format!("rows of this table contradict each other about {}", name(id)),
             Self::Closed(round) => format!("round {round} is closed and silence was counted; use correct"),
             Self::Revoked(round) => format!("round {round} was revoked, so nothing was sent"),
+            Self::Held(round) => format!("round {round} is held back, so nothing was sent yet"),
+            Self::Compacted(round) => format!("the single decisions of round {round} were given up"),
             Self::WasUndelivered(id) => format!("{} was not delivered; use correct if it was", name(id)),
             Self::HasReward { decision, reward } => format!("{} has the reward {reward}; use correct", name(decision)),
             Self::Arrived { decision, reward } => format!("{} has the reward {reward}, so it arrived", name(decision)),

@@ -22,10 +22,14 @@ pub fn hold_out(tag: Tag, sent: &[Sent]) -> Sheet {
 }
 
 fn sheet<'a>(tag: Tag, sent: impl Iterator<Item = &'a Sent>) -> Sheet {
-    let mut sheet =
-        Sheet::new(&["customer", "promotion", "decision", "estimated_reward", "width", "draw", "score", "rank"]);
+    let sent: Vec<&Sent> = sent.collect();
+    let mut columns = vec!["customer", "promotion", "decision", "estimated_reward", "width", "draw", "score", "rank"];
+    // Only where there are some, so that the sheets of other rounds stay what they were.
+    let probable = sent.iter().any(|row| row.probability.is_some());
+    columns.extend(probable.then_some("probability"));
+    let mut sheet = Sheet::new(&columns);
     for row in sent {
-        sheet.push(vec![
+        let mut cells = vec![
             Cell::from(row.customer.as_str()),
             Cell::from(row.promotion.as_str()),
             Cell::Text(tag.name(row.id)),
@@ -34,7 +38,11 @@ fn sheet<'a>(tag: Tag, sent: impl Iterator<Item = &'a Sent>) -> Sheet {
             Cell::from(row.draw),
             Cell::Number(row.score),
             Cell::Whole(i64::from(row.rank)),
-        ]);
+        ];
+        if probable {
+            cells.push(Cell::from(row.probability));
+        }
+        sheet.push(cells);
     }
     sheet
 }
@@ -68,10 +76,15 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
         "fate",
         "reward",
     ]);
-    let rounds: Vec<u64> = match round {
-        Some(round) => vec![campaign.round(round)?.round],
-        None => campaign.rounds().keys().copied().collect(),
-    };
+    let mut rounds = Vec::new();
+    match round {
+        Some(round) => rounds.push(campaign.round(round)?.round),
+        // Of rounds that were given up there is nothing to tell.
+        None => campaign.each_round(campaign.compacted() + 1..=u64::MAX, &mut |info| {
+            rounds.push(info.round);
+            Ok(())
+        })?,
+    }
     for round in rounds {
         for (sent, fate) in fates(campaign, round)? {
             sheet.push(vec![

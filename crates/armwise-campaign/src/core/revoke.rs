@@ -36,7 +36,7 @@ pub fn revoke(campaign: &mut Campaign, round: u64, key: Option<&Key>) -> Result<
         let counts = campaign.played(round, entry.seq - 1)?.counts();
         return Ok(revoked(round, false, counts, entry.model));
     }
-    let (already, counts) = (info.revoked(), campaign.counts(info)?);
+    let (already, counts) = (info.revoked(), campaign.counts(&info)?);
     if !already {
         let draft = Draft { key, ..Draft::new(Command::Revoke(OfRound { round })) };
         campaign.append(&against, &draft, || Ok(()))?;

@@ -1,16 +1,20 @@
 //! Where a campaign stands after an entry: rounds, rules, hashes of the sums. A left fold over the entries.
 //!
-//! An entry says what it changed, so the state needs no rows. A checkpoint vouches for the state's bytes, for ever: a
-//! new field goes into [`State::encode`] and [`State::decode`] under a new [`StateFormat`], or at the end and only where
-//! there is something to say. What older checkpoints vouch for must keep the bytes that it always had.
+//! An entry says what it changed, so the state needs no rows. Its size does not grow with the rounds where a segment has
+//! several: old segments are put away ([`settled`](super::settled)), and only their rounds that change again come back.
+//! How it is written is in `state_bytes.rs`.
 
 use super::{
-    Changes, Command, Counts, Entry, Flaw, HoldOutCounts, PutAside, Sha,
+    Changes, Closing, Command, Counts, Entry, PutAside, Sha, Through,
     aside::Aside,
-    bytes::{Reader, Writer},
+    fold::segment_of,
+    settled::{Settled, Shelf},
 };
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde::Serialize;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// What a campaign knows of a round without reading its decisions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -55,30 +59,27 @@ impl RoundInfo {
     }
 }
 
-/// How the state of a checkpoint is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Default, Serialize, Deserialize)]
-pub struct StateFormat(u8);
-
-impl StateFormat {
-    /// Of the hold-out only how many there are.
-    const FIRST: Self = Self(0);
-    /// All counts of the hold-out.
-    pub(super) const NOW: Self = Self(1);
-
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub(super) fn is_first(&self) -> bool {
-        *self == Self::FIRST
-    }
-}
-
-/// Comes before what was put aside in the bytes of a state; no entry has this number.
-const ASIDE: u64 = u64::MAX;
-
 /// The entry that holds rules, and SHA-256 of its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RulesAt {
     pub(super) seq: u64,
     pub(super) body: Sha,
+}
+
+/// A round that was held back when it was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Held {
+    /// The entry that let it go out; 0 as long as there is none.
+    pub(super) activated_by: u64,
+    /// When that was.
+    pub(super) at: String,
+}
+
+impl Held {
+    /// Whether it is still held back after entry `until`.
+    pub(super) fn is_held(&self, until: u64) -> bool {
+        self.activated_by == 0 || self.activated_by > until
+    }
 }
 
 /// Where a campaign stands.
@@ -90,6 +91,7 @@ pub(super) struct State {
     pub(super) recipes: Vec<u64>,
     /// What happened before the first round, as a round with the number 0.
     pub(super) logged: Option<RoundInfo>,
+    /// All rounds but those of segments that are put away; of these, those that changed since.
     pub(super) rounds: BTreeMap<u64, RoundInfo>,
     /// The hashes of the sums of the segments that have outcomes.
     pub(super) sums: BTreeMap<u64, Sha>,
@@ -97,6 +99,22 @@ pub(super) struct State {
     pub(super) model: Sha,
     /// Of the rounds that have some: decisions about which rows were put aside.
     pub(super) aside: BTreeMap<u64, Aside>,
+    /// Of the rounds that were held back when they were chosen.
+    pub(super) held: BTreeMap<u64, Held>,
+    /// How often the catalogue of arms changed, and a hash of all these changes.
+    pub(super) arms: (u64, Sha),
+    /// How many rounds a segment has. What is below is kept only where it is more than one.
+    pub(super) length: u64,
+    /// The last entry that learned what was heard; 0 before the first.
+    pub(super) fold: u64,
+    /// The last round whose single decisions were given up; 0 if there is none.
+    pub(super) compacted: u64,
+    /// The segments that changed since the last fold.
+    pub(super) dirty: BTreeSet<u64>,
+    /// The last entry that changed a segment's rounds.
+    pub(super) touched: BTreeMap<u64, u64>,
+    /// The segments that are put away.
+    pub(super) settled: Arc<BTreeMap<u64, Settled>>,
 }
 
 impl State {
@@ -110,32 +128,60 @@ impl State {
             sums: BTreeMap::new(),
             model: Sha::of(""),
             aside: BTreeMap::new(),
+            held: BTreeMap::new(),
+            arms: (0, Sha::of("")),
+            length: 1,
+            fold: 0,
+            compacted: 0,
+            dirty: BTreeSet::new(),
+            touched: BTreeMap::new(),
+            settled: Arc::default(),
         }
     }
 
     /// Applies the next entry and returns the first segment whose sums are new. The error says why the entry cannot
     /// follow.
-    pub(super) fn apply(&mut self, entry: &Entry) -> Result<Option<u64>, String> {
-        let seq = entry.seq;
-        let bad = |problem: &dyn std::fmt::Display| format!("entry {seq} ({}): {problem}", entry.kind.name());
+    pub(super) fn apply(&mut self, entry: &Entry, shelf: &mut Shelf<'_>) -> Result<Option<u64>, String> {
+        let bad = |problem: &dyn std::fmt::Display| format!("entry {} ({}): {problem}", entry.seq, entry.kind.name());
         let command = entry.command().map_err(|error| bad(&error))?;
         let changes: Changes = serde_json::from_str(&entry.changes).map_err(|error| bad(&error))?;
+        self.advance(entry, &command, &changes, shelf)
+    }
+
+    /// As [`apply`](Self::apply), with the command and the changes that the entry's texts say.
+    pub(super) fn advance(
+        &mut self,
+        entry: &Entry,
+        command: &Command,
+        changes: &Changes,
+        shelf: &mut Shelf<'_>,
+    ) -> Result<Option<u64>, String> {
+        let seq = entry.seq;
+        let bad = |problem: &dyn std::fmt::Display| format!("entry {seq} ({}): {problem}", entry.kind.name());
         if command.round() != entry.round {
             return Err(bad(&"its round is not the one of its body"));
         }
-        match &command {
-            Command::Init(_) => {
+        match command {
+            Command::Init(setup) => {
                 self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) });
                 self.recipes.push(seq);
+                self.length = setup.rounds_per_segment.max(1);
             }
             Command::Amend(rules) => {
                 self.rules.push(RulesAt { seq, body: Sha::of(&entry.body) });
                 self.recipes.extend(rules.recipe.as_ref().map(|_| seq));
+                if rules.recipe.is_some() {
+                    self.folded(seq);
+                }
             }
             Command::Choose(chosen) => {
                 let info = self.begun(entry, chosen.round, chosen.seed, chosen.hold_out_alike);
-                if self.rounds.insert(chosen.round, info).is_some() {
+                if self.bring(chosen.round, shelf).map_err(|problem| bad(&problem))? {
                     return Err(bad(&"the round was chosen before"));
+                }
+                self.rounds.insert(chosen.round, info);
+                if chosen.hold {
+                    self.held.insert(chosen.round, Held::default());
                 }
             }
             Command::Logged(_) => {
@@ -143,26 +189,107 @@ impl State {
                 if self.logged.replace(info).is_some() || !self.rounds.is_empty() {
                     return Err(bad(&"it comes once, before the first round"));
                 }
+                self.folded(seq);
             }
-            Command::Close(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.closed_by = Some(seq),
-            Command::Revoke(_) => self.known(entry.round).ok_or_else(|| bad(&"unknown round"))?.revoked_by = Some(seq),
+            Command::Close(Closing::Round(of)) => {
+                self.known(of.round, shelf).map_err(|problem| bad(&problem))?.closed_by = Some(seq);
+            }
+            Command::Close(Closing::Through(range)) => {
+                self.close_through(seq, range, shelf).map_err(|problem| bad(&problem))?;
+            }
+            Command::Revoke(of) => {
+                self.known(of.round, shelf).map_err(|problem| bad(&problem))?.revoked_by = Some(seq);
+            }
+            Command::Activate(of) => {
+                self.known(of.round, shelf).map_err(|problem| bad(&problem))?;
+                let held = self.held.get_mut(&of.round).filter(|held| held.activated_by == 0);
+                let held = held.ok_or_else(|| bad(&"the round is not held back"))?;
+                *held = Held { activated_by: seq, at: entry.at.clone() };
+            }
             Command::Learn(told) => {
                 for PutAside { round, flaw, decisions } in &told.aside {
+                    self.known(*round, shelf).map_err(|problem| bad(&problem))?;
                     let aside = self.aside.entry(*round).or_default();
                     decisions.iter().for_each(|&number| {
                         aside.entry(number).or_insert((seq, *flaw));
                     });
                 }
             }
-            Command::Correct(_) | Command::Undelivered(_) | Command::Checkpoint(_) => {}
+            Command::Arms(change) => self.arms = (self.arms.0 + 1, changed_arms(self.arms.1, seq, change.digest)),
+            Command::Compact(compacted) => {
+                let vouched = self.given_up(compacted.round).map_err(|problem| bad(&problem))?;
+                if vouched != (compacted.rounds, compacted.sums) {
+                    return Err(bad(&"it vouches for other rounds or sums than there are"));
+                }
+                self.compacted = compacted.round;
+            }
+            Command::Correct(_) | Command::Undelivered(_) => {}
+            Command::Fold(_) => self.folded(seq),
+            Command::Checkpoint(_) => self.settle(shelf).map_err(|problem| bad(&problem))?,
         }
-        for change in changes.rounds {
-            let info = self.known(Some(change.round)).ok_or_else(|| bad(&"it changes an unknown round"))?;
+        for change in &changes.rounds {
+            let info = self.known(change.round, shelf).map_err(|problem| bad(&problem))?;
             (info.counts, info.heard) = (change.counts, change.heard);
+            if entry.kind != super::Kind::Logged {
+                self.touch(change.round, seq, entry.kind != super::Kind::Choose);
+            }
         }
         self.sums.extend(changes.sums.iter().map(|change| (change.segment, change.hash)));
         self.model = entry.model;
         Ok(changes.sums.iter().map(|change| change.segment).min())
+    }
+
+    /// Everything that was heard is learned.
+    fn folded(&mut self, seq: u64) {
+        if self.length > 1 {
+            self.fold = seq;
+            self.dirty.clear();
+        }
+    }
+
+    /// Notes that an entry changed a round; `heard` says whether there may be something to learn.
+    fn touch(&mut self, round: u64, seq: u64, heard: bool) {
+        if self.length > 1 {
+            let segment = segment_of(round, self.length);
+            self.touched.insert(segment, seq);
+            if heard {
+                self.dirty.insert(segment);
+            }
+        }
+    }
+
+    /// Closes all open rounds up to one.
+    fn close_through(&mut self, seq: u64, range: &Through, shelf: &mut Shelf<'_>) -> Result<(), String> {
+        for round in self.open_through(range, shelf)? {
+            // The counts of rounds about which rows were put aside are among the entry's changes.
+            let simple = !self.aside.contains_key(&round);
+            let info = self.known(round, shelf)?;
+            info.closed_by = Some(seq);
+            if simple {
+                let rules = info.rules;
+                let worth = range.silence.iter().find(|worth| worth.rules == rules);
+                let worth = worth.ok_or_else(|| format!("it does not say what silence of round {round} is worth"))?;
+                info.counts.close(worth.default, worth.hold_out);
+            }
+            self.touch(round, seq, true);
+        }
+        Ok(())
+    }
+
+    /// The rounds that such an entry closes, ascending. Those of segments that are put away come back for it.
+    pub(super) fn open_through(&mut self, range: &Through, shelf: &mut Shelf<'_>) -> Result<Vec<u64>, String> {
+        let last = segment_of(range.through, self.length);
+        let waiting = self.settled.range(..=last).filter(|(_, settled)| settled.open > settled.held);
+        for segment in waiting.map(|(&segment, _)| segment).collect::<Vec<_>>() {
+            self.bring_open(segment, range.through, shelf)?;
+        }
+        let is_open = |(round, info): &(&u64, &RoundInfo)| {
+            let out = self.held.get(round).is_none_or(|held| {
+                !held.is_held(u64::MAX) && range.activated_before.as_ref().is_none_or(|before| held.at <= *before)
+            });
+            !info.closed() && !info.revoked() && out
+        };
+        Ok(self.rounds.range(..=range.through).filter(is_open).map(|(&round, _)| round).collect())
     }
 
     /// A round of which nothing is known yet but the entry that chose it.
@@ -183,147 +310,18 @@ impl State {
         }
     }
 
-    fn known(&mut self, round: Option<u64>) -> Option<&mut RoundInfo> {
-        match round? {
-            0 => self.logged.as_mut(),
-            round => self.rounds.get_mut(&round),
+    /// A round that must be known.
+    fn known(&mut self, round: u64, shelf: &Shelf<'_>) -> Result<&mut RoundInfo, String> {
+        let unknown = || format!("it is about round {round}, which is unknown");
+        if round == 0 {
+            return self.logged.as_mut().ok_or_else(unknown);
         }
-    }
-
-    /// As bytes.
-    pub(super) fn encode(&self, format: StateFormat) -> Vec<u8> {
-        let mut out = Writer::default();
-        out.hash(self.model);
-        out.whole(self.rules.len() as u64);
-        for rules in &self.rules {
-            out.whole(rules.seq);
-            out.hash(rules.body);
-        }
-        out.whole((self.rounds.len() + usize::from(self.logged.is_some())) as u64);
-        for info in self.logged.iter().chain(self.rounds.values()) {
-            [info.round, info.seq, info.seed, info.rules, info.decisions]
-                .into_iter()
-                .for_each(|value| out.whole(value));
-            out.text(&info.at);
-            out.hash(info.digest);
-            // No entry has the number 0.
-            out.whole(info.closed_by.unwrap_or(0));
-            out.whole(info.revoked_by.unwrap_or(0));
-            let Counts { sends, answered, silent, pending, undelivered, hold_out, rewards, aside: _ } = info.counts;
-            let wholes = [sends, answered, silent, pending, undelivered, hold_out.chosen];
-            wholes.into_iter().for_each(|value| out.whole(value));
-            out.number(rewards);
-            if format > StateFormat::FIRST {
-                let HoldOutCounts { answered, silent, pending, undelivered, rewards, counted, .. } = hold_out;
-                let wholes =
-                    [u64::from(info.hold_out_alike), u64::from(counted), answered, silent, pending, undelivered];
-                wholes.into_iter().for_each(|value| out.whole(value));
-                out.number(rewards);
-            }
-            out.hash(info.heard);
-        }
-        out.whole(self.sums.len() as u64);
-        for (&segment, &hash) in &self.sums {
-            out.whole(segment);
-            out.hash(hash);
-        }
-        // Only where there are such, so that the bytes of older checkpoints stay what they were.
-        self.recipes.iter().skip(1).for_each(|&seq| out.whole(seq));
-        if !self.aside.is_empty() {
-            out.whole(ASIDE);
-            self.encode_aside(&mut out);
-        }
-        out.0
-    }
-
-    /// From bytes; none if they are not a state.
-    pub(super) fn decode(bytes: &[u8], format: StateFormat) -> Option<Self> {
-        let mut bytes = Reader::new(bytes);
-        let mut state = Self { model: bytes.hash()?, ..Self::new() };
-        for _ in 0..bytes.whole()? {
-            state.rules.push(RulesAt { seq: bytes.whole()?, body: bytes.hash()? });
-        }
-        for _ in 0..bytes.whole()? {
-            let [round, seq, seed, rules, decisions] = wholes(&mut bytes)?;
-            let (at, digest) = (bytes.text()?, bytes.hash()?);
-            let [closed_by, revoked_by] = wholes(&mut bytes)?.map(|seq| Some(seq).filter(|&seq| seq > 0));
-            let [sends, answered, silent, pending, undelivered, chosen] = wholes(&mut bytes)?;
-            let rewards = bytes.number()?;
-            let (hold_out_alike, hold_out) = if format == StateFormat::FIRST {
-                (false, HoldOutCounts::only_chosen(chosen))
-            } else {
-                let [alike, counted, answered, silent, pending, undelivered] = wholes(&mut bytes)?;
-                let (rewards, counted) = (bytes.number()?, counted == 1);
-                (alike == 1, HoldOutCounts { chosen, answered, silent, pending, undelivered, rewards, counted })
-            };
-            let counts = Counts { sends, answered, silent, pending, undelivered, rewards, hold_out, aside: 0 };
-            let heard = bytes.hash()?;
-            let info = RoundInfo {
-                round,
-                seq,
-                at,
-                seed,
-                hold_out_alike,
-                rules,
-                decisions,
-                digest,
-                closed_by,
-                revoked_by,
-                counts,
-                heard,
-            };
-            if round == 0 {
-                state.logged = Some(info);
-            } else {
-                state.rounds.insert(round, info);
-            }
-        }
-        for _ in 0..bytes.whole()? {
-            let segment = bytes.whole()?;
-            state.sums.insert(segment, bytes.hash()?);
-        }
-        state.recipes.extend(state.rules.first().map(|first| first.seq));
-        while !bytes.is_done() {
-            match bytes.whole()? {
-                ASIDE => state.decode_aside(&mut bytes)?,
-                seq => state.recipes.push(seq),
-            }
-        }
-        Some(state)
-    }
-
-    fn encode_aside(&self, out: &mut Writer) {
-        out.whole(self.aside.len() as u64);
-        for (&round, aside) in &self.aside {
-            let still = self.rounds.get(&round).map_or(0, |info| info.counts.aside);
-            [round, still, aside.len() as u64].into_iter().for_each(|value| out.whole(value));
-            for (&number, &(seq, flaw)) in aside {
-                let flaw = Flaw::ALL.iter().position(|own| *own == flaw).unwrap_or_default();
-                [u64::from(number), seq, flaw as u64].into_iter().for_each(|value| out.whole(value));
-            }
-        }
-    }
-
-    fn decode_aside(&mut self, bytes: &mut Reader<'_>) -> Option<()> {
-        for _ in 0..bytes.whole()? {
-            let [round, still, count] = wholes(bytes)?;
-            let mut aside = Aside::new();
-            for _ in 0..count {
-                let [number, seq, flaw] = wholes(bytes)?;
-                let flaw = *Flaw::ALL.get(usize::try_from(flaw).ok()?)?;
-                aside.insert(u32::try_from(number).ok()?, (seq, flaw));
-            }
-            self.rounds.get_mut(&round)?.counts.aside = still;
-            self.aside.insert(round, aside);
-        }
-        Some(())
+        self.bring(round, shelf)?;
+        self.rounds.get_mut(&round).ok_or_else(unknown)
     }
 }
 
-fn wholes<const N: usize>(bytes: &mut Reader<'_>) -> Option<[u64; N]> {
-    let mut values = [0; N];
-    for value in &mut values {
-        *value = bytes.whole()?;
-    }
-    Some(values)
+/// The hash of all changes of the catalogue after one more.
+pub(super) fn changed_arms(before: Sha, seq: u64, digest: Sha) -> Sha {
+    Sha::of([&before.0[..], &seq.to_le_bytes(), &digest.0].concat())
 }

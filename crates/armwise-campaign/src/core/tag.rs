@@ -43,6 +43,25 @@ impl Tag {
         format!("{id}-{self}")
     }
 
+    /// A whole round as people see it: `r3-k7f3q2`.
+    #[must_use]
+    pub fn name_round(self, round: u64) -> String {
+        format!("r{round}-{self}")
+    }
+
+    /// The round that a text names as a whole, and the tag where it has one; none if it is not written as a round.
+    #[must_use]
+    pub fn read_round(text: &str) -> Option<(u64, Option<Self>)> {
+        let text = text.trim();
+        let (round, tag) = match text.split_once('-') {
+            None => (text, None),
+            Some((round, tag)) => (round, Some(tag.parse().ok()?)),
+        };
+        // The first decision of the round is one, if the round is.
+        let id: DecisionId = format!("{round}-1").parse().ok()?;
+        Some((id.round, tag))
+    }
+
     /// The decision that a text names, and the tag where it has one; none if it is not written as a decision.
     #[must_use]
     pub fn read(text: &str) -> Option<(DecisionId, Option<Self>)> {
@@ -100,6 +119,12 @@ mod tests {
             assert_eq!(Tag::read(&format!(" {} ", tag.name(id))), Some((id, Some(tag))));
         }
         assert_ne!(Tag::new(), Tag::new());
+        let tag = Tag::new();
+        assert_eq!(Tag::read_round(&tag.name_round(17)), Some((17, Some(tag))));
+        assert_eq!(Tag::read_round(" r17 "), Some((17, None)));
+        for bad in ["", "r", "17", "r0", "r1-", "r1-2", "r1-2-k7f3q2", "r+1", "r1-K7F3Q2", "r1073741825"] {
+            assert!(Tag::read_round(bad).is_none(), "{bad}");
+        }
         assert_eq!(Tag::read("r3-17"), Some((id, None)));
         for bad in [
             "",

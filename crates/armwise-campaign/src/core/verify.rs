@@ -6,9 +6,9 @@
 //! check the model after an earlier entry, use [`replay`](Campaign::replay).
 
 use super::{
-    Campaign, Command, Entry, Kind, Sha, Vouched, blocks,
-    fold::Played,
+    Campaign, Command, Counts, Entry, Head, Kind, Refusal, Sha, Vouched, blocks,
     original::of_command,
+    settled::Shelf,
     state::State,
     sums::{encode, model_hash},
 };
@@ -39,6 +39,8 @@ pub struct Verified {
     pub model: Option<Sha>,
     /// The hash of the model computed again from the rows.
     pub replayed: Option<Sha>,
+    /// The first round whose single decisions can still be replayed; 1 unless some were given up.
+    pub decisions_from: u64,
     /// What was found.
     pub findings: Vec<Finding>,
 }
@@ -67,7 +69,8 @@ impl Verified {
             Ok(campaign) => Ok(campaign.verify()),
             Err(Error::Damaged { problem, .. }) => {
                 let findings = vec![Finding { damaged: problem, recovery: RECOVER.to_owned() }];
-                Ok(Self { good: false, entries: 0, head: None, model: None, replayed: None, findings })
+                let decisions_from = 1;
+                Ok(Self { good: false, entries: 0, head: None, model: None, replayed: None, decisions_from, findings })
             }
             Err(error) => Err(error),
         }
@@ -79,16 +82,16 @@ impl Campaign {
     #[must_use]
     pub fn verify(&self) -> Verified {
         let mut findings = Findings::default();
-        let entries = self.entries();
-        let walked = entries.and_then(|entries| Ok((self.walk(&entries)?, entries)));
+        // What is at hand says nothing of what is on the disk.
+        let at_hand = self.recent.take();
         let mut replayed = None;
-        let rows_good = match walked {
+        let rows_good = match self.walk() {
             Err(error) => {
                 findings.add(error.to_string(), RECOVER);
                 false
             }
-            Ok((checkpoints, entries)) => {
-                let rows_good = self.verify_rows(&entries, &mut findings);
+            Ok(checkpoints) => {
+                let rows_good = self.verify_rows(&mut findings);
                 if rows_good {
                     replayed = self.verify_model(&checkpoints, &mut findings);
                 }
@@ -107,65 +110,104 @@ impl Campaign {
             }
             Err(error) => findings.add(error.to_string(), BACKUP),
         }
+        self.recent.replace(at_hand);
         Verified {
             good: findings.0.is_empty(),
             entries: self.head.seq,
             head: Some(self.head.hash),
             model: Some(self.state.model),
             replayed,
+            decisions_from: self.state.compacted + 1,
             findings: findings.0,
         }
     }
 
     /// Goes over all entries; gives the checkpoints, whose state is that of the walk.
-    fn walk(&self, entries: &[Entry]) -> Result<Vec<(u64, Vouched)>, Error> {
-        let mut state = State::new();
+    fn walk(&self) -> Result<Vec<(u64, Vouched)>, Error> {
+        let (mut state, mut shelf, mut head) = (State::new(), Shelf::default(), Head::none());
         let mut checkpoints = Vec::new();
-        for entry in entries {
+        self.journal.each_entry(0, &mut |entry| {
+            entry.follows(&head).map_err(|problem| self.damaged(problem))?;
+            state.apply(&entry, &mut shelf).map_err(|problem| self.damaged(problem))?;
+            head = entry.head();
             if let Ok(Command::Checkpoint(vouched)) = entry.command() {
                 if Sha::of(state.encode(vouched.format)) != vouched.state {
                     return Err(self.damaged(format!("checkpoint {} does not say what the entries say", entry.seq)));
                 }
                 checkpoints.push((entry.seq, vouched));
             }
-            state.apply(entry).map_err(|problem| self.damaged(problem))?;
-        }
-        let last = entries.last().map(Entry::head);
-        if last != Some(self.head) || state != self.state {
+            Ok(())
+        })?;
+        if head != self.head || state != self.state {
             return Err(self.damaged("the entries do not lead to the state that was opened"));
         }
         Ok(checkpoints)
     }
 
+    /// Whether an entry has the rows it had, and what to do if not.
+    fn verify_rows_of(&self, entry: &Entry) -> (Result<(), Error>, &'static str) {
+        match (entry.kind, entry.round) {
+            (Kind::Choose, Some(round)) if round > self.state.compacted => (
+                self.sent(round).and_then(|_| self.originals(round)).map(|_| ()),
+                "the other rounds are good; sends.csv of this round and a backup are what is left of this one",
+            ),
+            (Kind::Logged, _) => (
+                self.verify_logged(entry),
+                "the rounds are good; the logged table and a backup are what is left of this entry",
+            ),
+            // Rows of rounds that were given up are gone; those of others are checked round by round.
+            (Kind::Learn | Kind::Correct | Kind::Undelivered, _) if !self.is_thinned(entry) => (
+                self.outcomes_of(entry).map(|_| ()),
+                "the other entries are good; this one's responses must be learned again, into a backup",
+            ),
+            _ => (Ok(()), BACKUP),
+        }
+    }
+
+    /// Whether some of an entry's outcomes were given up.
+    fn is_thinned(&self, entry: &Entry) -> bool {
+        self.state.compacted > 0
+            && match entry.command() {
+                Ok(Command::Learn(told) | Command::Correct(told) | Command::Undelivered(told)) => {
+                    told.rounds.iter().any(|round| (1..=self.state.compacted).contains(round))
+                }
+                _ => false,
+            }
+    }
+
     /// Whether every entry has the rows it had.
-    fn verify_rows(&self, entries: &[Entry], findings: &mut Findings) -> bool {
+    fn verify_rows(&self, findings: &mut Findings) -> bool {
         let mut good = true;
-        for entry in entries {
-            let (checked, recovery) = match (entry.kind, entry.round) {
-                (Kind::Choose, Some(round)) => (
-                    self.sent(round).and_then(|_| self.originals(round)).map(|_| ()),
-                    "the other rounds are good; sends.csv of this round and a backup are what is left of this one",
-                ),
-                (Kind::Logged, _) => (
-                    self.verify_logged(entry),
-                    "the rounds are good; the logged table and a backup are what is left of this entry",
-                ),
-                (Kind::Learn | Kind::Correct | Kind::Undelivered, _) => (
-                    self.outcomes_of(entry).map(|_| ()),
-                    "the other entries are good; this one's responses must be learned again, into a backup",
-                ),
-                _ => (Ok(()), BACKUP),
-            };
+        let (mut decisions, mut outcomes, mut originals) = (0, 0, 0);
+        let read = self.journal.each_entry(0, &mut |entry| {
+            let (checked, recovery) = self.verify_rows_of(&entry);
             if let Err(error) = checked {
                 good = false;
                 findings.add(error.to_string(), recovery);
             }
+            match entry.kind {
+                Kind::Choose => decisions += entry.rows,
+                Kind::Logged => (decisions, outcomes) = (decisions + entry.rows, outcomes + entry.rows),
+                _ => outcomes += entry.rows,
+            }
+            if matches!(entry.kind, Kind::Choose | Kind::Logged | Kind::Compact) {
+                let command = entry.command();
+                if let Ok(Command::Compact(gone)) = command {
+                    decisions -= u64::min(gone.decisions, decisions);
+                    outcomes -= u64::min(gone.outcomes, outcomes);
+                    originals -= u64::min(gone.originals, originals);
+                } else if command.is_ok_and(|command| of_command(&command).is_some()) {
+                    originals += entry.rows;
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = read {
+            findings.add(error.to_string(), BACKUP);
         }
-        let rows = |of: fn(Kind) -> bool| entries.iter().filter(|entry| of(entry.kind)).map(|entry| entry.rows).sum();
-        let expected: (u64, u64) =
-            (rows(|kind| matches!(kind, Kind::Choose | Kind::Logged)), rows(|kind| kind != Kind::Choose));
-        let kept = |entry: &&Entry| entry.command().is_ok_and(|command| of_command(&command).is_some());
-        let originals: u64 = entries.iter().filter(kept).map(|entry| entry.rows).sum();
+        if let Err(error) = self.arms_changes() {
+            findings.add(error.to_string(), BACKUP);
+        }
         match self.journal.count_originals() {
             Ok(found) if found != originals => findings.add(
                 format!("the original columns of {found} decisions are there, the journal has {originals}"),
@@ -176,7 +218,7 @@ impl Campaign {
         }
         match self.journal.count() {
             Ok(found) => {
-                for (what, found, expected) in [("decisions", found.0, expected.0), ("outcomes", found.1, expected.1)] {
+                for (what, found, expected) in [("decisions", found.0, decisions), ("outcomes", found.1, outcomes)] {
                     if found != expected {
                         findings.add(
                             format!("there are {found} {what}, the journal has {expected}"),
@@ -213,11 +255,18 @@ impl Campaign {
         if replayed != self.state.model {
             findings.add("the model summed from the rows is not the one that the journal names", BACKUP);
         }
-        for &(seq, vouched) in checkpoints {
+        // With several rounds to a segment late rewards are the rule, and a checkpoint but the last is never used again.
+        let used = if self.state.length == 1 { 0 } else { checkpoints.len().saturating_sub(1) };
+        for &(seq, vouched) in &checkpoints[used..] {
             let now = merged.range(..=vouched.through).next_back().map(|(_, &hash)| hash);
             let same = now == Some(vouched.model)
                 // A later reward for one of its segments: as it was then.
-                || self.replay_to(vouched.through, seq).is_ok_and(|then| model_hash(&then) == vouched.model);
+                || match self.replay_to(vouched.through, seq) {
+                    Ok(then) => model_hash(&then) == vouched.model,
+                    // What changed since cannot be computed as it was; nobody uses what is merged of it either.
+                    Err(Error::Refused(Refusal::Compacted { .. })) => true,
+                    Err(_) => false,
+                };
             if !same {
                 findings.add(format!("checkpoint {seq} has not the model of its rows"), BACKUP);
             }
@@ -231,14 +280,22 @@ impl Campaign {
         let mut model = self.start()?;
         merged.insert(0, model_hash(&model));
         for segment in self.segments(u64::MAX) {
-            let rounds = self.played_in(segment, u64::MAX)?;
-            let differs = |played: &&Played| {
-                self.info(played.round).is_ok_and(|info| !played.counts().is_written_as(&info.counts))
-            };
-            for played in rounds.iter().filter(differs) {
-                findings.add(format!("the counts of round {} are not those of its rows", played.round), BACKUP);
+            let gone = self.is_compacted(segment);
+            let rounds = if gone { Vec::new() } else { self.played_in(segment, u64::MAX)? };
+            for played in &rounds {
+                let Ok(info) = self.info(played.round) else { continue };
+                let same = |counts: Counts| counts.is_written_as(&info.counts);
+                if !(same(played.counts()) || played.closed && same(played.counts_closed_at_once())) {
+                    findings.add(format!("the counts of round {} are not those of its rows", played.round), BACKUP);
+                }
             }
-            let sums = self.replay_rounds(&self.setup, &rounds)?;
+            let sums = if gone {
+                self.compacted_sums(segment, u64::MAX)?
+            } else if self.state.dirty.contains(&segment) {
+                self.replay_rounds(&self.setup, &self.played_in(segment, self.state.fold)?)?
+            } else {
+                self.replay_rounds(&self.setup, &rounds)?
+            };
             if sums.as_ref().map(|sums| Sha::of(encode(sums))).as_ref() != self.state.sums.get(&segment) {
                 findings.add(format!("the sums of segment {segment} are not those that the journal names"), BACKUP);
             }
@@ -250,15 +307,34 @@ impl Campaign {
         Ok(model)
     }
 
+    /// Whether what the last checkpoint vouches for is there. Rewards that came for earlier segments since do not change
+    /// it, though what it has merged is of no use then.
+    fn has_checkpoint(&self) -> bool {
+        let Ok(Some(kept)) = self.journal.kept() else { return false };
+        let entry = self.journal.entry(kept.seq).ok().flatten().filter(|entry| entry.seq == self.checkpoint);
+        match entry.as_ref().map(Entry::command) {
+            Some(Ok(Command::Checkpoint(vouched))) => {
+                (Sha::of(&kept.state), Sha::of(&kept.model)) == (vouched.state, vouched.model)
+            }
+            _ => false,
+        }
+    }
+
     /// Checks what is stored only to save time.
     fn verify_stored(&self, findings: &mut Findings) {
         const AGAIN: &str = "nothing is lost: it is made anew from the journal";
         for (&segment, &hash) in &self.state.sums {
             if !matches!(self.stored_sums(segment, hash), Ok(Some(_))) {
-                findings.add(format!("the sums of segment {segment} are damaged"), AGAIN);
+                let recovery = if self.is_compacted(segment) { BACKUP } else { AGAIN };
+                findings.add(format!("the sums of segment {segment} are damaged"), recovery);
             }
         }
-        if self.checkpoint > 0 && self.prefix.is_none() {
+        for (&segment, settled) in &*self.state.settled {
+            if !matches!(self.journal.settled(segment), Ok(Some(bytes)) if Sha::of(&bytes) == settled.bytes) {
+                findings.add(format!("the rounds of segment {segment}, which is put away, are damaged"), AGAIN);
+            }
+        }
+        if self.checkpoint > 0 && self.prefix.is_none() && !self.has_checkpoint() {
             findings.add(format!("what checkpoint {} keeps is damaged", self.checkpoint), AGAIN);
         }
     }

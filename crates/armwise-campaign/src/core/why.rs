@@ -3,7 +3,7 @@
 //! The model of that round is summed again from the journal, with the rules that held then and the library's own
 //! arithmetic, so these are the numbers that decided. A customer who was not chosen is looked up in the given table.
 
-use super::Campaign;
+use super::{Campaign, Command, RoundInfo};
 use crate::{
     Error,
     config::Config,
@@ -11,7 +11,7 @@ use crate::{
     recipe::Recipe,
     round::{is_in_hold_out, resting},
 };
-use armwise::{Arms, Constraint, Learner, Names, Round};
+use armwise::{Arms, Column, Constraint, Learner, Model, Names, Policy, Round, number_of};
 use serde::Serialize;
 
 /// What a feature adds to the estimated reward.
@@ -48,6 +48,9 @@ pub struct WhyPromotion {
     pub score: f64,
     /// 1, 2, ... within the promotion, where it was chosen.
     pub rank: Option<u32>,
+    /// How probable it was that it would be chosen, where it was and the round found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
     /// The lowest score that was chosen for this promotion.
     pub threshold: Option<f64>,
     /// The largest contributions to the mean.
@@ -78,14 +81,22 @@ pub struct Why {
 /// [`Error::NeverChosen`] for a customer who needs a table, [`Error::NotFound`] for one who is not in it.
 pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Option<&dyn Source>) -> Result<Why, Error> {
     let found = campaign.journal.decisions_of(customer)?;
-    let known: Vec<_> = found.iter().filter_map(|found| campaign.rounds().get(&found.id.round)).collect();
-    let chosen = known.iter().rev().find(|info| !info.revoked()).or(known.last()).map(|info| info.round);
+    let mut chosen = None;
+    for named in found.iter().rev() {
+        let Some(info) = campaign.find_round(named.id.round)? else { continue };
+        chosen = chosen.or(Some(info.round));
+        if !info.revoked() {
+            chosen = Some(info.round);
+            break;
+        }
+    }
     let last = campaign.rounds().keys().next_back().copied();
     let info = match (round, chosen, table, last) {
         (Some(round), ..) | (None, Some(round), ..) | (None, None, Some(_), Some(round)) => campaign.round(round)?,
         _ => return Err(unknown(customer)),
     };
     let (round, config) = (info.round, campaign.config_of(info.round)?);
+    campaign.not_compacted(round)?;
     let sent = campaign.sent(round)?;
     let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
     let chosen = sent.iter().find(|sent| sent.customer == customer);
@@ -93,18 +104,18 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let hold_out = is_in_hold_out(&config, customer);
     let (customer_name, revoked) = (customer.to_owned(), info.revoked());
     let mut why = Why { customer: customer_name, round, revoked, resting, hold_out, promotions: Vec::new() };
-    let (features, eligible) = match (chosen, table) {
-        (Some(sent), _) => (sent.features.to_vec(), vec![true; config.promotion.len()]),
+    let (features, eligible, segment) = match (chosen, table) {
+        (Some(sent), _) => (sent.features.to_vec(), vec![true; config.promotion.len()], sent.segment.clone()),
         (None, Some(table)) => found_in(&*campaign.recipe_of(round)?, &config, table, customer)?,
         (None, None) if resting || hold_out => return Ok(why),
         (None, None) => return Err(unknown(customer)),
     };
     let recipe = campaign.recipe_of(round)?;
-    let learner = campaign.learner_by(config.algorithm, &campaign.replay(info.seq)?, (&config, &recipe))?;
+    let learner = campaign.learner_by(config.algorithm, &campaign.model_of(&info)?, (&config, &recipe))?;
     let (labels, own_values) = (recipe.labels(), recipe.own_values(&features));
-    let names = Names::new([customer])?;
+    let who = (&Names::new([customer])?, segment.as_deref().map_or(0.0, number_of));
     for (block, promotion) in config.promotion.iter().enumerate() {
-        let arm = explain(&learner, Round::new(info.seed, round), &features, &names, (block, config.promotion.len()))?;
+        let arm = explain(&learner, Round::new(info.seed, round), &features, who, (block, config.promotion.len()))?;
         let theta = learner.posterior(block as u32)?.theta_hat().to_vec();
         let mut contributions: Vec<Contribution> = labels
             .iter()
@@ -133,6 +144,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
             draw: arm.draw,
             score: arm.score,
             rank: own.map(|sent| sent.rank),
+            probability: own.and_then(|sent| sent.probability),
             threshold: others.map(|sent| sent.score).reduce(f64::min),
             contributions,
         });
@@ -141,35 +153,52 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     Ok(why)
 }
 
+impl Campaign {
+    /// The model that chose a round: the one in force after the entry that it names, or before its own.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::Refused`] where single decisions were given up since.
+    pub fn model_of(&self, info: &RoundInfo) -> Result<Model, Error> {
+        let entry = self.journal.entry(info.seq)?;
+        let named = entry.as_ref().and_then(|entry| match entry.command() {
+            Ok(Command::Choose(chosen)) => chosen.model,
+            _ => None,
+        });
+        self.model_at(named.unwrap_or(info.seq))
+    }
+}
+
 fn unknown(customer: &str) -> Error {
     Error::NeverChosen { customer: customer.to_owned() }
 }
 
-/// One arm's numbers: the choice among this arm alone.
+/// One arm's numbers: the choice among this arm alone, by its name and the number of its segment.
 fn explain(
     learner: &Learner,
     round: Round,
     features: &[f64],
-    names: &Names,
+    (names, segment): (&Names, f64),
     (block, blocks): (usize, usize),
 ) -> Result<armwise::ChosenArm, Error> {
     let mut eligible = vec![false; blocks];
     eligible[block] = true;
+    let scope = learner.policy().scope();
+    let columns = scope.column().map(|name| Column { name, values: std::slice::from_ref(&segment) });
     let arms = Arms::new(features, features.len())?.with_names(names)?.with_eligible(&eligible)?;
+    let arms = arms.with_columns(columns.as_slice())?;
     let decision = learner.choose(round, &arms, &Constraint::top_k(1))?;
     Ok(decision.arms.into_iter().next().expect("exactly one arm is chosen"))
 }
 
-/// A customer's features, and for which promotions it is eligible.
-fn found_in(
-    recipe: &Recipe,
-    config: &Config,
-    table: &dyn Source,
-    customer: &str,
-) -> Result<(Vec<f64>, Vec<bool>), Error> {
+/// A customer's features, for which promotions it is eligible, and its segment.
+type Row = (Vec<f64>, Vec<bool>, Option<String>);
+
+/// Looks a customer up in a table.
+fn found_in(recipe: &Recipe, config: &Config, table: &dyn Source, customer: &str) -> Result<Row, Error> {
     let mut columns: Vec<String> = recipe.names().map(str::to_owned).collect();
     columns.push(config.customer.clone());
     columns.extend(config.promotion.iter().filter_map(|promotion| promotion.eligible.clone()));
+    columns.extend(config.algorithm.scope().column().map(str::to_owned));
     for rows in table.batches(Some(&columns))? {
         let rows = rows?;
         let mut place = None;
@@ -188,7 +217,16 @@ fn found_in(
                 None => Ok(true),
             };
             let eligible = config.promotion.iter().map(|promotion| flag(&promotion.eligible));
-            return Ok((features, eligible.collect::<Result<_, Error>>()?));
+            let mut segment = None;
+            if let Some(column) = config.algorithm.scope().column() {
+                rows.each_text(column, |at, text| {
+                    if at == row {
+                        segment = text.map(str::to_owned);
+                    }
+                    Ok(())
+                })?;
+            }
+            return Ok((features, eligible.collect::<Result<_, Error>>()?, segment));
         }
     }
     Err(Error::NotFound { what: "customer", name: format!("{customer:?}"), hint: format!(" in {}", table.name()) })

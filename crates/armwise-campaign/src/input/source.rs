@@ -3,7 +3,7 @@
 //! A source must give the same rows every time it is read: choosing reads it once for the rows, and again if it must
 //! compare customers or if guessed floors prove too high.
 
-use super::table::{BATCH, Batches, ColumnType, columns_of, places};
+use super::table::{BATCH, Batches, ColumnType, Rows, columns_of, places};
 use crate::{Error, core::Sha, round::Elsewhere};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
@@ -87,6 +87,27 @@ impl Memory {
             return Err(Error::table(name, format!("batch {} has other columns than batch 1", place + 1)));
         }
         Ok(Self { name: name.to_owned(), schema, batches })
+    }
+
+    /// A copy of another source, all of its rows in one batch.
+    ///
+    /// # Errors
+    /// [`Error::Table`] if it cannot be read or has no rows.
+    pub fn copy(source: &dyn Source) -> Result<Self, Error> {
+        let parts = source.batches(None)?.collect::<Result<Vec<_>, _>>()?;
+        let Some(rows) = Rows::joined(&parts)? else {
+            return Err(Error::table(source.name(), "the table has no rows"));
+        };
+        let columns: Vec<String> = source.columns()?.into_iter().map(|(name, _)| name).collect();
+        let places = places(source.name(), &rows.batch().schema(), &columns)?;
+        let batch = rows.batch().project(&places).map_err(|error| Error::unreadable(source.name(), "", error))?;
+        Self::new(source.name(), vec![batch])
+    }
+
+    /// The batches.
+    #[must_use]
+    pub fn into_batches(self) -> Vec<RecordBatch> {
+        self.batches
     }
 
     fn rows(&self) -> usize {

@@ -130,6 +130,14 @@ impl Pending {
         &self.file
     }
 
+    /// Lets nobody but the owner read the file; to be called before anything is written.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn for_owner_only(&self) -> Result<(), Error> {
+        system::for_owner_only(&self.file).map_err(|error| Error::storage(&self.to, error))
+    }
+
     /// Writes bytes.
     ///
     /// # Errors

@@ -54,3 +54,17 @@ pub(crate) fn may_write(path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|about| !about.permissions().readonly())
     }
 }
+
+/// Takes everybody else's right to read or write a file; elsewhere than on Unix the folder's rights must do.
+pub(crate) fn for_owner_only(file: &std::fs::File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        Ok(())
+    }
+}

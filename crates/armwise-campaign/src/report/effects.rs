@@ -5,13 +5,13 @@
 //! is the objective, an effect is one on uplift: the same contrast of what happens without a send is subtracted, and
 //! the two errors add up.
 
-use super::tally::Z;
+use super::{past::Past, tally::Z};
 use crate::{
     Campaign, Error,
     config::Objective,
     core::{Fate, NO_SEND, Sent},
 };
-use armwise::{Model, Policy, Posterior};
+use armwise::{Model, Posterior};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -41,24 +41,26 @@ struct Known {
 /// What is known of a block from these decisions; none if they are too few to tell the noise.
 fn known<'a>(
     campaign: &Campaign,
-    model: &Model,
+    (model, lambda): (&Model, f64),
     name: &str,
     own: impl Iterator<Item = &'a (Sent, Fate)>,
 ) -> Result<Option<Known>, Error> {
     // What nothing was learned of may have no block yet.
     let Some(block) = campaign.block(name).filter(|&block| block < model.blocks().len()) else { return Ok(None) };
-    let posterior = model.posterior(block as u32, campaign.config().algorithm.ridge())?;
+    let posterior = model.posterior(block as u32, lambda)?;
     let residuals = own.filter_map(|(sent, fate)| Some(fate.reward()? - posterior.mean(&sent.features)));
     let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
     let freedom = count - campaign.recipe().dim() as f64;
     Ok((freedom >= 1.0).then(|| Known { posterior, noise: (squares / freedom).sqrt() }))
 }
 
-pub(super) fn effects(campaign: &Campaign, all: &[(Sent, Fate)]) -> Result<Vec<EffectLine>, Error> {
+pub(super) fn effects(campaign: &Campaign, past: &[Past]) -> Result<Vec<EffectLine>, Error> {
+    let all = || past.iter().flat_map(|one| &one.rows);
     let model = campaign.model()?;
+    let model = (&model, campaign.lambda(&model)?);
     let base = match campaign.config().objective {
         Objective::Response => None,
-        Objective::Uplift => known(campaign, &model, NO_SEND, all.iter().filter(|(sent, _)| sent.hold_out))?,
+        Objective::Uplift => known(campaign, model, NO_SEND, all().filter(|(sent, _)| sent.hold_out))?,
     };
     if base.is_none() && campaign.config().objective == Objective::Uplift {
         return Ok(Vec::new());
@@ -66,8 +68,8 @@ pub(super) fn effects(campaign: &Campaign, all: &[(Sent, Fate)]) -> Result<Vec<E
     let contrasts = campaign.recipe().effects();
     let mut lines = Vec::new();
     for promotion in campaign.promotions() {
-        let own = all.iter().filter(|(sent, _)| !sent.hold_out && sent.promotion == promotion);
-        let Some(own) = known(campaign, &model, promotion, own)? else { continue };
+        let own = all().filter(|(sent, _)| !sent.hold_out && sent.promotion == promotion);
+        let Some(own) = known(campaign, model, promotion, own)? else { continue };
         let of = |known: &Known, contrast: &[f64]| {
             (known.posterior.mean(contrast), Z * known.noise * known.posterior.width(contrast))
         };

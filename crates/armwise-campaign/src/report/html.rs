@@ -58,6 +58,21 @@ const STYLE: &str = "section>.chart,header>.chart{margin-bottom:1.5rem}\n.full{w
                      @media (max-width:48rem){.forest thead th:first-child{width:auto}.forest thead .plot{width:126px}\n\
                      .forest .plot{padding-right:.5rem}.forest .n{white-space:normal;width:5.6rem}.forest tbody th{min-width:0}}\n";
 
+/// A part of the report as markup, so that other pages can show it too.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// Its name in links, unique in a page.
+    pub id: &'static str,
+    /// The heading.
+    pub title: &'static str,
+    /// What is to be known before the numbers, as markup; may be empty.
+    pub text: String,
+    /// The picture, as markup; may be empty.
+    pub chart: String,
+    /// The numbers of the picture as a table, as markup; empty where the picture is a table itself.
+    pub table: String,
+}
+
 /// The page.
 #[must_use]
 pub fn html(report: &Report) -> String {
@@ -67,22 +82,42 @@ pub fn html(report: &Report) -> String {
         summary(report),
         picture(report)
     );
-    if !report.uplift.is_empty() {
-        section(&mut body, "Uplift over the hold-out", &uplift(report));
+    for Section { title, text, chart, table, .. } in sections(report, WIDE) {
+        write(&mut body, format_args!("<section>\n<h2>{title}</h2>\n{text}{chart}{table}</section>\n"));
     }
-    section(&mut body, "Round by round", &rounds(report));
-    section(&mut body, "Promotions", &groups("promotion", &report.promotions, report));
-    if !report.segments.is_empty() {
-        section(&mut body, "Response by segment", &groups("segment", &report.segments, report));
-    }
-    section(&mut body, "Estimated effects", &effects::effects(report));
-    if !report.calibration.is_empty() {
-        section(&mut body, "Calibration", &calibration(report));
-    }
-    section(&mut body, "About this page", &about(report));
     body.push_str("</main>\n");
     page(&report.campaign, STYLE, &body)
 }
+
+/// What the sections need beyond the style of all pages.
+#[must_use]
+pub fn style() -> &'static str {
+    STYLE
+}
+
+/// The parts of the page below its head, those that have something to say, with pictures of this width on wide screens.
+#[must_use]
+pub fn sections(report: &Report, wide: f64) -> Vec<Section> {
+    let mut all = Vec::new();
+    let mut add = |id, title, (text, chart, table)| all.push(Section { id, title, text, chart, table });
+    if !report.uplift.is_empty() {
+        add("uplift", "Uplift over the hold-out", uplift(report, wide));
+    }
+    add("rounds", "Round by round", rounds(report));
+    add("promotions", "Promotions", groups("promotion", &report.promotions, report, wide));
+    if !report.segments.is_empty() {
+        add("segments", "Response by segment", groups("segment", &report.segments, report, wide));
+    }
+    add("effects", "Estimated effects", effects::effects(report));
+    if !report.calibration.is_empty() {
+        add("calibration", "Calibration", calibration(report, wide));
+    }
+    add("about", "About this page", (about(report), String::new(), String::new()));
+    all
+}
+
+/// Text, picture and table of a section.
+type Parts = (String, String, String);
 
 fn summary(report: &Report) -> String {
     let lines =
@@ -93,21 +128,23 @@ fn summary(report: &Report) -> String {
 /// What proves the numbers, for those who ask.
 fn about(report: &Report) -> String {
     format!(
-        "<p class=\"small\">All intervals are 95%. The algorithm is {}. The numbers follow from the campaign's journal: \
+        "<p class=\"small\">All intervals are 95%. The algorithm is {}{}. The numbers follow from the campaign's journal: \
          model <code>{}</code>, journal <code>{}</code>; whoever has the campaign's file can compute them again.</p>\n",
         escape(&report.algorithm),
+        report.auto.map_or(String::new(), |auto| format!(", with {auto}, as the rewards tell")),
         report.model,
         report.head
     )
 }
 
-fn section(body: &mut String, title: &str, content: &str) {
-    write(body, format_args!("<section>\n<h2>{title}</h2>\n{content}</section>\n"));
+/// The chart for both widths; the table that follows it has the same numbers.
+fn chart(chart: &BarChart, draw: fn(&BarChart, f64) -> Scene, wide: f64, alt: &str) -> String {
+    inline(&draw(chart, wide), &draw(chart, NARROW), &format!("{alt}; the table below has the numbers.")) + "\n"
 }
 
-/// The chart for both widths; the table that follows it has the same numbers.
-fn chart(chart: &BarChart, draw: fn(&BarChart, f64) -> Scene, alt: &str) -> String {
-    inline(&draw(chart, WIDE), &draw(chart, NARROW), &format!("{alt}; the table below has the numbers.")) + "\n"
+/// What a line is called.
+fn name(line: &super::RoundLine) -> String {
+    line.when.clone().unwrap_or_else(|| line.round.to_string())
 }
 
 fn is_open(line: &super::RoundLine) -> bool {
@@ -116,8 +153,7 @@ fn is_open(line: &super::RoundLine) -> bool {
 
 /// Which rounds are left out where only settled ones count.
 fn left_out(report: &Report) -> String {
-    let open: Vec<String> =
-        report.rounds.iter().filter(|line| is_open(line)).map(|line| line.round.to_string()).collect();
+    let open: Vec<String> = report.rounds.iter().filter(|line| is_open(line)).map(name).collect();
     if open.is_empty() {
         return String::new();
     }
@@ -143,12 +179,15 @@ fn picture(report: &Report) -> String {
         return String::new();
     }
     let bars = report.rounds.iter().map(|line| Bar {
-        label: line.round.to_string(),
+        label: name(line),
         value: line.mean_reward,
         half_width: line.tally.half_width.filter(|_| line.closed),
         dot: None,
         open: is_open(line),
-        tip: format!("round {}: {}", line.round, mean(line)),
+        tip: match &line.when {
+            Some(when) => format!("{when}: {}", mean(line)),
+            None => format!("round {}: {}", line.round, mean(line)),
+        },
     });
     let bars = BarChart { labels: "Round".to_owned(), values: REWARD.to_owned(), bars: bars.collect() };
     let open = if report.rounds.iter().any(is_open) {
@@ -156,12 +195,12 @@ fn picture(report: &Report) -> String {
     } else {
         ""
     };
-    chart(&bars, BarChart::vertical, "Bars of the mean reward in each round") + open
+    chart(&bars, BarChart::vertical, WIDE, "Bars of the mean reward in each round") + open
 }
 
-fn rounds(report: &Report) -> String {
+fn rounds(report: &Report) -> Parts {
     if report.rounds.is_empty() {
-        return "<p class=\"absent\">No round was chosen yet.</p>\n".to_owned();
+        return ("<p class=\"absent\">No round was chosen yet.</p>\n".to_owned(), String::new(), String::new());
     }
     let rows = report.rounds.iter().map(|line| {
         let state = match (line.revoked, line.closed) {
@@ -169,16 +208,15 @@ fn rounds(report: &Report) -> String {
             (false, true) => "",
             (false, false) => " (open)",
         };
-        let mut row = vec![Cell::text(&format!("{}{state}", line.round))];
+        let mut row = vec![Cell::text(&format!("{}{state}", name(line)))];
         row.extend(counts(&line.tally));
         row.extend([Cell::number(&mean(line)), Cell::number(&percent(line.exploration, 1))]);
         row
     });
     let names = head(&[&["round"], &COUNTS[..], &["mean reward", "exploration"]].concat());
-    "<p>Exploration is the share of sends that went to customers of whom more is to be learned, instead of to those with \
-     the best estimate.</p>\n"
-        .to_owned()
-        + &table(names, rows)
+    let text = "<p>Exploration is the share of sends that went to customers of whom more is to be learned, instead of to those \
+                with the best estimate.</p>\n";
+    (text.to_owned(), String::new(), table(names, rows))
 }
 
 fn bar(line: &GroupLine) -> Bar {
@@ -192,7 +230,7 @@ fn bar(line: &GroupLine) -> Bar {
     }
 }
 
-fn groups(what: &str, lines: &[GroupLine], report: &Report) -> String {
+fn groups(what: &str, lines: &[GroupLine], report: &Report, wide: f64) -> Parts {
     let bars = BarChart { labels: String::new(), values: REWARD.to_owned(), bars: lines.iter().map(bar).collect() };
     let rows = lines.iter().map(|line| {
         let mut row = vec![Cell::text(&line.name)];
@@ -201,12 +239,11 @@ fn groups(what: &str, lines: &[GroupLine], report: &Report) -> String {
         row
     });
     let names = head(&[&[what], &COUNTS[..], &["mean reward"]].concat());
-    left_out(report)
-        + &chart(&bars, BarChart::horizontal, &format!("Bars of the mean reward of each {what}"))
-        + &table(names, rows)
+    let picture = chart(&bars, BarChart::horizontal, wide, &format!("Bars of the mean reward of each {what}"));
+    (left_out(report), picture, table(names, rows))
 }
 
-fn calibration(report: &Report) -> String {
+fn calibration(report: &Report, wide: f64) -> Parts {
     let bars = report.calibration.iter().map(|line| Bar {
         dot: Some(line.predicted),
         tip: format!("decile {}: observed {}, predicted {}", line.name, of(&line.tally), number(line.predicted, 4)),
@@ -220,13 +257,14 @@ fn calibration(report: &Report) -> String {
     let rows = report.calibration.iter().map(|line| {
         vec![Cell::text(&line.name), Cell::number(&number(line.predicted, 4)), Cell::number(&of(&line.tally))]
     });
-    "<p>Sends by decile of the reward that was predicted when they were chosen. Bars: observed; dots: predicted.</p>\n"
-        .to_owned()
-        + &chart(&bars, BarChart::vertical, "Bars of the observed and dots of the predicted reward in each decile")
-        + &table(head(&["decile", "predicted", "observed"]), rows)
+    let text = "<p>Sends by decile of the reward that was predicted when they were chosen. Bars: observed; dots: \
+                predicted.</p>\n";
+    let picture =
+        chart(&bars, BarChart::vertical, wide, "Bars of the observed and dots of the predicted reward in each decile");
+    (text.to_owned(), picture, table(head(&["decile", "predicted", "observed"]), rows))
 }
 
-fn uplift(report: &Report) -> String {
+fn uplift(report: &Report, wide: f64) -> Parts {
     let rows = report.uplift.iter().map(|line| {
         vec![
             Cell::text(&line.promotion),
@@ -239,14 +277,11 @@ fn uplift(report: &Report) -> String {
     });
     let refused = report.uplift.iter().rev().find_map(|line| line.refused);
     let refused = refused.map_or(String::new(), |why| format!("<p>No uplift: {}.</p>\n", escape(&why.to_string())));
-    "<p>The hold-out is a random share of customers who are never contacted. Compared are those of them whom the same \
-     rules would have chosen, within each closed round and promotion; a customer who comes back counts once in the \
-     intervals.</p>\n"
-        .to_owned()
-        + &refused
-        + &uplift_chart(report)
-        + &table(head(&["promotion", "sent", "mean reward", "hold-out", "mean reward", "uplift"]), rows)
-        + &money(report)
+    let text = "<p>The hold-out is a random share of customers who are never contacted. Compared are those of them whom the same \
+                rules would have chosen, within each closed round and promotion; a customer who comes back counts once in the \
+                intervals.</p>\n";
+    let numbers = table(head(&["promotion", "sent", "mean reward", "hold-out", "mean reward", "uplift"]), rows);
+    (text.to_owned() + &refused, uplift_chart(report, wide), numbers + &money(report))
 }
 
 /// What the uplift is worth, where that is known.
@@ -273,7 +308,7 @@ fn money(report: &Report) -> String {
 }
 
 /// Uplift by promotion, if there is any.
-fn uplift_chart(report: &Report) -> String {
+fn uplift_chart(report: &Report, wide: f64) -> String {
     let bars: Vec<Bar> = (report.uplift.iter())
         .filter(|line| line.uplift.is_some())
         .map(|line| Bar {
@@ -290,7 +325,7 @@ fn uplift_chart(report: &Report) -> String {
     }
     let values = "Reward of a send beyond that of the hold-out (95% interval)".to_owned();
     let bars = BarChart { labels: String::new(), values, bars };
-    chart(&bars, BarChart::horizontal, "Bars of the uplift of each promotion")
+    chart(&bars, BarChart::horizontal, wide, "Bars of the uplift of each promotion")
 }
 
 #[cfg(test)]
@@ -311,6 +346,7 @@ mod tests {
         let group = || vec![GroupLine { name: text(), predicted: 0.4, tally: tally() }];
         let round = |round, closed| RoundLine {
             round,
+            when: None,
             closed,
             revoked: false,
             exploration: 0.25,
@@ -323,6 +359,8 @@ mod tests {
             head: Sha::of(name),
             model: Sha::of(name),
             algorithm: text(),
+            auto: None,
+            drift: None,
             summary: vec![text()],
             rounds: vec![round(1, true), round(2, false)],
             promotions: group(),

@@ -3,29 +3,42 @@
 //! Everything in the page is in [`Report`] first, so that JSON and the page say the same. Intervals are 95 % and
 //! normal; effects take the noise from the residuals of their own promotion.
 
+mod alerts;
+mod cohorts;
 mod effects;
 mod html;
+mod past;
+mod recent;
 mod summary;
 mod tally;
 mod uplift;
 
 pub use effects::EffectLine;
-pub use html::html;
+pub use html::{Section, html, sections, style};
+pub use recent::{Alert, Cohort, Recent, Shares, recent};
 pub use tally::Tally;
 pub use uplift::{Money, NoUplift, UpliftLine, uplift_of};
 
 use crate::{
     Campaign, Error,
-    core::{Fate, Sent, Sha, fates},
+    core::{Disagreement, Fate, Sent, Sha},
 };
+use armwise::Auto;
+use past::Past;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-/// A round's line.
+/// Of a campaign with several rounds to a segment, the report looks at so many of the last rounds.
+const MOST_ROUNDS: u64 = 20_000;
+
+/// A round's line, or that of several.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoundLine {
-    /// The round.
+    /// The round, or the first of several.
     pub round: u64,
+    /// The hour or the day of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<String>,
     /// Whether its response window has ended; until then the mean is of those heard from.
     pub closed: bool,
     /// Whether it was taken back: nothing was sent, so nothing of it counts here.
@@ -62,6 +75,12 @@ pub struct Report {
     pub model: Sha,
     /// The algorithm's name.
     pub algorithm: String,
+    /// What it would choose by itself in the next round; none where all of its parameters are given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
+    /// Rounds that disagree with those before more than chance explains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift: Option<Disagreement>,
     /// What is to be known first, in sentences.
     pub summary: Vec<String>,
     /// Round by round.
@@ -83,66 +102,112 @@ pub struct Report {
 /// # Errors
 /// [`Error::Damaged`].
 pub fn report(campaign: &Campaign) -> Result<Report, Error> {
-    let mut rounds = Vec::new();
-    let mut all: Vec<(Sent, Fate)> = Vec::new();
-    for info in campaign.rounds().values() {
-        let of_round = if info.revoked() { Vec::new() } else { fates(campaign, info.round)? };
-        let real = || of_round.iter().filter(|(sent, _)| !sent.hold_out);
-        let explores = real().filter(|(sent, _)| sent.greedy != Some(true)).count();
-        rounds.push(RoundLine {
-            mean_reward: campaign.mean_reward(info)?,
-            aside: info.counts.aside,
-            round: info.round,
-            closed: info.closed(),
-            revoked: info.revoked(),
-            exploration: explores as f64 / real().count().max(1) as f64,
-            tally: Tally::of(real().map(|(_, fate)| *fate)),
-        });
-        all.extend(of_round);
+    let mut report = of(campaign, &Past::all(campaign)?)?;
+    let (count, first) = (campaign.count_rounds(), first_round(campaign));
+    if campaign.is_told_together() && first > 1 && count > 0 {
+        let told = "The report looks at the rounds from";
+        report.summary.insert(0, format!("{told} {first} on; the campaign has {count}."));
     }
-    let real: Vec<&(Sent, Fate)> = all.iter().filter(|(sent, _)| !sent.hold_out).collect();
-    // Those who answer early are not like the others, so an open round has no part in means until nobody is waited for.
-    let open = |round: u64| campaign.rounds().get(&round).is_some_and(|info| !info.closed() && info.counts.pending > 0);
-    let settled = |row: &&(Sent, Fate)| !open(row.0.id.round);
-    let line = |name: &str, of: &[&(Sent, Fate)]| {
-        let Tally { mean, half_width, .. } = Tally::of(of.iter().copied().filter(settled).map(|(_, fate)| *fate));
-        GroupLine {
-            name: name.to_owned(),
-            predicted: of.iter().map(|(sent, _)| sent.mean).sum::<f64>() / of.len().max(1) as f64,
-            tally: Tally { mean, half_width, ..Tally::of(of.iter().map(|(_, fate)| *fate)) },
-        }
-    };
+    Ok(report)
+}
+
+/// The first round that the report looks at.
+fn first_round(campaign: &Campaign) -> u64 {
+    if !campaign.is_told_together() {
+        return 1;
+    }
+    campaign.next_round().saturating_sub(MOST_ROUNDS).max(campaign.compacted() + 1)
+}
+
+/// The rounds of a line, with the hour or the day where they are several.
+type Span = (RangeInclusive<u64>, Option<String>);
+
+/// The rounds of each line.
+fn lines(campaign: &Campaign, past: &[Past]) -> Result<Vec<Span>, Error> {
+    let Some(first) = past.first().map(|one| one.info.round) else { return Ok(Vec::new()) };
+    if !campaign.is_told_together() {
+        return Ok(past.iter().map(|one| (one.info.round..=one.info.round, None)).collect());
+    }
+    let together = campaign.together(first..=u64::MAX)?;
+    Ok(together.into_iter().map(|own| (own.first..=own.last, Some(own.name))).collect())
+}
+
+/// The report of some rounds.
+fn of(campaign: &Campaign, past: &[Past]) -> Result<Report, Error> {
+    let mut rounds = Vec::new();
+    for (range, when) in lines(campaign, past)? {
+        let own = || past.iter().filter(|one| range.contains(&one.info.round));
+        let sends = || own().flat_map(Past::sends);
+        let explores = sends().filter(|(sent, _)| sent.greedy != Some(true)).count();
+        let tally = Tally::of(sends().map(|(_, fate)| *fate));
+        let mean_reward = match (&when, own().next()) {
+            (None, Some(one)) => campaign.mean_reward(&one.info)?,
+            _ => tally.mean,
+        };
+        rounds.push(RoundLine {
+            mean_reward,
+            aside: own().map(|one| one.info.counts.aside).sum(),
+            round: *range.start(),
+            closed: own().all(|one| one.info.closed() || when.is_some() && one.info.revoked()),
+            revoked: own().all(|one| one.info.revoked()),
+            when,
+            exploration: explores as f64 / sends().count().max(1) as f64,
+            tally,
+        });
+    }
+    let real: Vec<Row<'_>> =
+        past.iter().flat_map(|one| one.sends().map(|row| Row { row, settled: !one.is_open() })).collect();
     let promotions = campaign.promotions().into_iter().map(|promotion| {
-        let of: Vec<_> = real.iter().copied().filter(|(sent, _)| sent.promotion == promotion).collect();
+        let of: Vec<_> = real.iter().copied().filter(|row| row.row.0.promotion == promotion).collect();
         line(promotion, &of)
     });
-    let mut by_segment: BTreeMap<&str, Vec<&(Sent, Fate)>> = BTreeMap::new();
+    let mut by_segment: BTreeMap<&str, Vec<Row<'_>>> = BTreeMap::new();
     for &row in real.iter().filter(|_| campaign.config().segment.is_some()) {
-        by_segment.entry(row.0.segment.as_deref().unwrap_or("(none)")).or_default().push(row);
+        by_segment.entry(row.row.0.segment.as_deref().unwrap_or("(none)")).or_default().push(row);
     }
-    // Rounds chosen before anything was known predict nothing.
-    let mut heard: Vec<&(Sent, Fate)> = real
-        .iter()
-        .copied()
-        .filter(settled)
-        .filter(|(sent, fate)| fate.reward().is_some() && sent.greedy.is_some())
-        .collect();
-    heard.sort_by(|a, b| a.0.mean.total_cmp(&b.0.mean).then(a.0.id.cmp(&b.0.id)));
-    let deciles = (0..10).map(|decile| (decile, heard.len() * decile / 10..heard.len() * (decile + 1) / 10));
-    let calibration = deciles.filter(|(_, range)| !range.is_empty());
+    let model = campaign.model()?;
     let mut report = Report {
         campaign: campaign.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         head: campaign.head().hash,
         model: campaign.model_hash(),
         algorithm: campaign.config().algorithm.name().to_owned(),
+        auto: campaign.auto(&model)?,
+        drift: campaign.drift(&model)?,
         promotions: promotions.collect(),
         segments: by_segment.iter().map(|(name, of)| line(name, of)).collect(),
-        calibration: calibration.map(|(decile, range)| line(&(decile + 1).to_string(), &heard[range])).collect(),
-        effects: effects::effects(campaign, &all)?,
-        uplift: uplift_of(campaign)?,
+        calibration: calibration(&real),
+        effects: effects::effects(campaign, past)?,
+        uplift: uplift::among(campaign, past)?,
         rounds,
         summary: Vec::new(),
     };
     report.summary = summary::sentences(&report);
     Ok(report)
+}
+
+/// A send and whether its round has a part in means.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    row: &'a (Sent, Fate),
+    settled: bool,
+}
+
+fn line(name: &str, of: &[Row<'_>]) -> GroupLine {
+    let settled = of.iter().filter(|row| row.settled).map(|row| row.row.1);
+    let Tally { mean, half_width, .. } = Tally::of(settled);
+    GroupLine {
+        name: name.to_owned(),
+        predicted: of.iter().map(|row| row.row.0.mean).sum::<f64>() / of.len().max(1) as f64,
+        tally: Tally { mean, half_width, ..Tally::of(of.iter().map(|row| row.row.1)) },
+    }
+}
+
+/// Predicted against observed. Rounds chosen before anything was known predict nothing.
+fn calibration(real: &[Row<'_>]) -> Vec<GroupLine> {
+    let known = |row: &&Row<'_>| row.settled && row.row.1.reward().is_some() && row.row.0.greedy.is_some();
+    let mut heard: Vec<Row<'_>> = real.iter().filter(known).copied().collect();
+    heard.sort_by(|a, b| a.row.0.mean.total_cmp(&b.row.0.mean).then(a.row.0.id.cmp(&b.row.0.id)));
+    let deciles = (0..10).map(|decile| (decile, heard.len() * decile / 10..heard.len() * (decile + 1) / 10));
+    let deciles = deciles.filter(|(_, range)| !range.is_empty());
+    deciles.map(|(decile, range)| line(&(decile + 1).to_string(), &heard[range])).collect()
 }

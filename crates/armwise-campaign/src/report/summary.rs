@@ -3,6 +3,7 @@
 //! Sentences are made from the report's own numbers, so that they cannot say anything else than its tables.
 
 use super::{EffectLine, GroupLine, Report, RoundLine, UpliftLine};
+use crate::core::Disagreement;
 use armwise_charts::{number, percent};
 
 /// A number with its interval.
@@ -34,7 +35,23 @@ pub(super) fn sentences(report: &Report) -> Vec<String> {
     sentences.extend(best(&report.promotions));
     sentences.extend(clearest(&report.effects));
     sentences.extend(open(&played));
+    sentences.extend(report.drift.map(changed));
     sentences
+}
+
+/// Something changed.
+fn changed(Disagreement { since, until, log_factor, gamma }: Disagreement) -> String {
+    let rounds =
+        if since == until { format!("Round {since} disagrees") } else { format!("Rounds {since} to {until} disagree") };
+    let forget = if gamma < 1.0 {
+        format!("; gamma = {gamma} would have predicted the last rounds best")
+    } else {
+        String::new()
+    };
+    format!(
+        "{rounds} with those before more than chance explains (log Bayes factor {}): interests may have changed{forget}.",
+        number(log_factor, 1)
+    )
 }
 
 fn sent(played: &[&RoundLine], promotions: &[GroupLine]) -> String {
@@ -46,7 +63,7 @@ fn sent(played: &[&RoundLine], promotions: &[GroupLine]) -> String {
     let bounced = if delivered < sends { format!(", of which {} arrived", count(delivered)) } else { String::new() };
     format!(
         "In {}, {} sends were made for {}{bounced}; {} of them ({share}) were answered{so_far}.",
-        several(played.len(), "round"),
+        several(played.len(), if played[0].when.is_some() { "hour or day" } else { "round" }),
         count(sends),
         several(promotions.len(), "promotion"),
         count(answered)
@@ -57,7 +74,7 @@ fn sent(played: &[&RoundLine], promotions: &[GroupLine]) -> String {
 fn means(played: &[&RoundLine]) -> Option<String> {
     let closed: Vec<(u64, f64, Option<f64>)> = played
         .iter()
-        .filter(|line| line.closed)
+        .filter(|line| line.closed && line.when.is_none())
         .filter_map(|line| Some((line.round, line.mean_reward?, line.tally.half_width)))
         .collect();
     Some(match &closed[..] {
@@ -118,7 +135,8 @@ fn clearest(effects: &[EffectLine]) -> Option<String> {
 
 fn open(played: &[&RoundLine]) -> Vec<String> {
     let mut sentences = Vec::new();
-    for line in played.iter().filter(|line| !line.closed && line.tally.pending > 0) {
+    // Of many rounds, most are open at any time.
+    for line in played.iter().filter(|line| line.when.is_none() && !line.closed && line.tally.pending > 0) {
         sentences.push(format!(
             "Round {} is open: {} of {} sends may still be answered.",
             line.round,

@@ -16,10 +16,10 @@
 //! weights)^2 is the number of customers that it is worth. Shocks of a round are on both sides of the difference, so
 //! they need no clusters of their own: the interval is about the effect in the rounds that were played.
 
-use super::tally::Tally;
+use super::{past::Past, tally::Tally};
 use crate::{
     Campaign, Error,
-    core::{Fate, Sent, fates},
+    core::{Fate, Sent},
 };
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -125,11 +125,16 @@ impl fmt::Display for NoUplift {
 /// # Errors
 /// [`Error::Damaged`].
 pub fn uplift_of(campaign: &Campaign) -> Result<Vec<UpliftLine>, Error> {
+    among(campaign, &Past::all(campaign)?)
+}
+
+/// The same among some rounds.
+pub(super) fn among(campaign: &Campaign, past: &[Past]) -> Result<Vec<UpliftLine>, Error> {
     let (mut rows, mut rules, mut any) = (Vec::new(), BTreeMap::new(), false);
-    for info in campaign.rounds().values().filter(|info| !info.revoked()) {
+    for Past { info, rows: of_round } in past.iter().filter(|one| !one.info.revoked()) {
         any |= info.counts.hold_out.chosen > 0;
         if info.closed() {
-            rows.extend(fates(campaign, info.round)?);
+            rows.extend(of_round.iter().map(|(sent, fate)| (sent, *fate)));
             rules.insert(info.round, campaign.config_of(info.round)?);
         }
     }
@@ -151,14 +156,11 @@ pub fn uplift_of(campaign: &Campaign) -> Result<Vec<UpliftLine>, Error> {
 /// `rows` are those of closed rounds.
 fn line(
     name: Option<&str>,
-    rows: &[(Sent, Fate)],
+    rows: &[(&Sent, Fate)],
     needed: f64,
     money: &dyn Fn(&Sent) -> Option<(f64, f64)>,
 ) -> UpliftLine {
-    let own = || {
-        let of = rows.iter().filter(|(sent, _)| name.is_none_or(|name| name == sent.promotion));
-        of.map(|(sent, fate)| (sent, *fate))
-    };
+    let own = || rows.iter().copied().filter(|(sent, _)| name.is_none_or(|name| name == sent.promotion));
     let tally = |hold_out: bool| Tally::of(own().filter(|(sent, _)| sent.hold_out == hold_out).map(|(_, fate)| fate));
     let (sent, hold_out) = (tally(false), tally(true));
     let mut line = UpliftLine {

@@ -12,8 +12,9 @@ use armwise::{
 /// The column of costs, one per customer and promotion.
 pub(super) const COST: &str = "cost";
 
-/// The column of segments: the number of the segment's name, from 1; 0 for none.
-pub(super) const SEGMENT: &str = "segment";
+/// The column of segments: the number of the segment's name, from 1; 0 for none. The table's own column may be called
+/// `segment`, and a scope may name it.
+pub(super) const SEGMENT: &str = "number of the segment";
 
 /// The column of the library that holds the values of one of the table's columns, as numbers: the place of the first
 /// group with this value, from 1; 0 for a value of no group.

@@ -10,14 +10,18 @@ mod elsewhere;
 mod files;
 mod kept;
 mod part;
+mod past;
 mod prepare;
+mod probabilities;
 mod sample;
+mod slate;
 mod summary;
 mod warning;
 mod words;
 
 pub use elsewhere::{Counts, Elsewhere, Found, Plan};
 pub use files::ChoiceFiles;
+pub use slate::{Asked, Chooser, Slate};
 pub use summary::{ChosenSummary, HoldOutRules, PromotionSummary, Unfilled, Worth};
 pub use warning::Warning;
 
@@ -36,10 +40,12 @@ use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
 use choices::{Arms, Choices, Chosen};
 use customers::Customers;
 use kept::KeptRows;
+pub(crate) use past::{Offer, Past, rules};
 use prepare::Parts;
 pub(crate) use prepare::is_in_hold_out;
+use probabilities::Probable;
 use rayon::prelude::*;
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 use words::told;
 
 /// Options of a choice.
@@ -73,6 +79,8 @@ pub struct Choice {
     request: Option<(Key, Sha)>,
     /// The entry of an earlier request with the same key.
     earlier: Option<u64>,
+    /// What was found about the probabilities of its decisions.
+    probable: Option<Probable>,
 }
 
 /// How many rows were read so far.
@@ -103,10 +111,12 @@ pub fn choose(
     }
     let round = next_round(campaign, round, seed)?;
     let config = campaign.config();
+    // Rules may leave open how much is asked for, where each request says it; a table says nothing.
+    slate::rules(config, &Asked::Rules)?;
     let all = campaign.model()?;
     let known = campaign.of_rules(&all, config)?.blocks().iter().any(|block| block.count() > 0);
     let learner = campaign.learner(&all)?;
-    let greedy = campaign.learner_by(Greedy { lambda: learner.policy().ridge() }, &all, (config, campaign.recipe()))?;
+    let greedy = campaign.learner_by(Greedy::new(learner.policy().lambda()), &all, (config, campaign.recipe()))?;
     let (rules, scaled) = elsewhere::constraints(config);
     let (_, relaxed) = elsewhere::constraints(&constraint::without_minima(config));
     let mut choices = Choices {
@@ -158,7 +168,12 @@ pub fn choose(
     let Choices { main, by_mean, hold_out, .. } = choices;
     let by_mean = by_mean.map(|by_mean| by_mean.chosen());
     let segments = parts.segments();
-    let chosen = Chosen::new(main, &segments)?;
+    let mut chosen = Chosen::new(main, &segments)?;
+    // Rows on other machines came as candidates only, while a probability depends on everybody.
+    let mut add = || {
+        probabilities::add((config, &learner, round), &rules, (table, customers.len()), &parts, &mut chosen.decision)
+    };
+    let probable = if far.is_none() { add()? } else { None };
     let hold_out = hold_out.filter(Choosing::has_rows).map(|hold_out| Chosen::new(hold_out, &segments)).transpose()?;
     let (decision, chosen) = chosen.split();
     let hold_out = hold_out.map(|hold_out| hold_out.split().1);
@@ -167,6 +182,7 @@ pub fn choose(
     let mut summary = summary::summarise(campaign, &decision, &sent, &customers, odd, known);
     summary.warnings = warning::warnings(campaign, &all)?;
     summary.hold_out_rules = hold_out_rules;
+    summary.probabilities = probable.as_ref().map(|probable| probable.found.method);
     if far.is_none() {
         candidates.extend(rows.source(table.name())?);
     }
@@ -183,7 +199,8 @@ pub fn choose(
         Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
         None => Vec::new(),
     };
-    Ok(Choice { sent, summary, round, against: campaign.head(), originals, kept, request, earlier: None })
+    let against = campaign.head();
+    Ok(Choice { sent, summary, round, against, originals, kept, request, earlier: None, probable })
 }
 
 /// Of a round with more values than this, the columns that are features are not kept, since writing them down would take
@@ -192,11 +209,20 @@ const MOST_VALUES: usize = 1 << 20;
 
 /// The columns of a table that are kept of every decision, by the rules; none if nothing is.
 pub(crate) fn kept_columns(config: &Config, recipe: &Recipe, table: &dyn Source) -> Result<Option<Vec<String>>, Error> {
+    kept_of(config, recipe, || table.columns())
+}
+
+/// As [`kept_columns`], of a table with these columns.
+fn kept_of(
+    config: &Config,
+    recipe: &Recipe,
+    columns: impl FnOnce() -> Result<Vec<(String, ColumnType)>, Error>,
+) -> Result<Option<Vec<String>>, Error> {
     Ok(match config.keep {
         Keep::None => None,
         Keep::Used => Some(recipe.names().map(str::to_owned).collect()),
         Keep::All => {
-            let columns = table.columns()?.into_iter();
+            let columns = columns()?.into_iter();
             let kept = columns.filter(|(name, kind)| *kind != ColumnType::Other && *name != config.customer);
             Some(kept.map(|(name, _)| name).collect())
         }
@@ -228,16 +254,17 @@ fn chosen_before(campaign: &Campaign, request: Option<&(Key, Sha)>) -> Result<Op
         _ => false,
     };
     let Some((entry, Command::Choose(chosen))) = campaign.earlier(Some(key), same)? else { return Ok(None) };
-    let Some(answered) = chosen.request else { return Ok(None) };
+    let Some(summary) = chosen.request.and_then(|request| request.summary) else { return Ok(None) };
     Ok(Some(Choice {
         sent: campaign.sent(chosen.round)?,
-        summary: answered.summary,
+        summary,
         round: Round::new(chosen.seed, chosen.round),
         against: campaign.head(),
         originals: Vec::new(),
         kept: None,
         request: request.cloned(),
         earlier: Some(entry.seq),
+        probable: None,
     }))
 }
 
@@ -247,6 +274,20 @@ fn numbered(count: usize) -> Result<(), Error> {
 }
 
 impl Choice {
+    /// How long it took to find the probabilities of its decisions; none where they were not looked for.
+    #[must_use]
+    pub fn probabilities_took(&self) -> Option<Duration> {
+        self.probable.as_ref().map(|probable| probable.took)
+    }
+
+    /// The law of the threshold, as the journal keeps it: tens of kilobytes, so only where the rules insist.
+    fn law(&self) -> Result<Option<serde_json::Value>, Error> {
+        let kept = self.probable.as_ref().filter(|probable| probable.keeps_law);
+        let laws = kept.map(|probable| &probable.found.laws).filter(|laws| !laws.is_empty());
+        let value = laws.map(serde_json::to_value).transpose();
+        value.map_err(|error| Error::Usage(format!("the law of the threshold cannot be written: {error}")))
+    }
+
     /// Whether the same request was answered before with this round, which is in the journal then.
     #[must_use]
     pub fn is_repeated(&self) -> bool {
@@ -272,7 +313,8 @@ impl Choice {
             return Ok(self.summary);
         }
         let finite = |number: f64| number.is_finite().then_some(number);
-        let answered = |(_, digest): &(Key, Sha)| ChooseRequest { digest: *digest, summary: self.summary.clone() };
+        let answered =
+            |(_, digest): &(Key, Sha)| ChooseRequest { digest: *digest, summary: Some(self.summary.clone()) };
         let command = Command::Choose(ChosenRound {
             round: self.round.t,
             seed: self.round.seed,
@@ -284,6 +326,11 @@ impl Choice {
             hold_out_alike: true,
             originals: self.kept.clone().map(|columns| Originals::new(columns, &self.originals)),
             request: self.request.as_ref().map(answered).map(Box::new),
+            // The answer of a request with a key has them already.
+            prices: if self.request.is_none() { self.summary.prices.clone() } else { Vec::new() },
+            probabilities: self.probable.as_ref().map(|probable| probable.found.method.name().to_owned()),
+            law: self.law()?,
+            ..ChosenRound::default()
         });
         let key = self.request.as_ref().map(|(key, _)| key);
         let (draft, tag) =
@@ -333,14 +380,23 @@ fn next_round(campaign: &Campaign, round: Option<u64>, seed: Option<u64>) -> Res
 /// whether it did, which it does not in rounds that an earlier program chose.
 pub(crate) fn resting(campaign: &Campaign, config: &Config, t: u64, hold_out: bool) -> Result<HashSet<String>, Error> {
     let rest = config.limits.rest;
-    let recent = campaign.rounds().range(t.saturating_sub(rest)..t).filter(|(_, info)| rest > 0 && !info.revoked());
     let mut resting = HashSet::new();
-    for (&round, _) in recent {
-        let rests = campaign.sent(round)?.into_iter().filter(|sent| hold_out || !sent.hold_out);
-        resting.extend(rests.map(|sent| sent.customer));
+    if rest == 0 {
+        return Ok(resting);
     }
+    let first = t.saturating_sub(rest).max(campaign.compacted() + 1);
+    campaign.each_round(first..=t.saturating_sub(1), &mut |info| {
+        if !info.revoked() {
+            let rests = campaign.sent(info.round)?.into_iter().filter(|sent| hold_out || !sent.hold_out);
+            resting.extend(rests.map(|sent| sent.customer));
+        }
+        Ok(())
+    })?;
     Ok(resting)
 }
+
+/// So many decisions are written down by several threads; fewer are done sooner than these have begun.
+const MANY: usize = 1 << 12;
 
 /// The decisions as rows of the file; `by_mean` is who the estimate alone would have chosen.
 fn write_down(
@@ -373,11 +429,16 @@ fn write_down(
                 draw: arm.draw.map(|draw| draw + 0.0),
                 score: arm.score + 0.0,
                 rank: place - first[block] + 1,
+                probability: arm.probability,
                 features: arm.features,
             }
         };
         let places = 0..arms.len() as u32;
-        sent.par_extend(places.into_par_iter().zip(arms).zip(segments).map(write));
+        if arms.len() < MANY {
+            sent.extend(places.zip(arms).zip(segments).map(write));
+        } else {
+            sent.par_extend(places.into_par_iter().zip(arms).zip(segments).map(write));
+        }
     }
     sent
 }

@@ -3,7 +3,8 @@
 //! Names are one text with the places where each ends, and every other column is one vector, so a million rows are a
 //! handful of allocations.
 
-use armwise::{Arms, Column, Names};
+use super::constraint::SEGMENT;
+use armwise::{Arms, ChosenArm, Column, Names};
 
 /// Rows to choose from.
 #[derive(Debug, Default)]
@@ -32,10 +33,36 @@ impl Part {
         self.ids.len()
     }
 
+    /// Gives the rows names of their own, 0, 1, ...: for rows that were drawn, perhaps several times.
+    pub(super) fn number(&mut self) {
+        let count = self.len();
+        self.text.clear();
+        self.ends.clear();
+        self.ids.clear();
+        for row in 0..count {
+            let name = row.to_string();
+            self.name(&name, armwise::id_of(&name));
+        }
+    }
+
     /// The customer in a row.
-    fn name_of(&self, row: usize) -> &str {
+    pub(super) fn name_of(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         &self.text[start..self.ends[row]]
+    }
+
+    /// The row of an arm that was chosen from these.
+    pub(super) fn place_of(&self, arm: &ChosenArm) -> usize {
+        let named = |row: usize| arm.name.as_deref() == Some(self.name_of(row));
+        let rows = self.ids.iter().enumerate().filter(|(_, id)| **id == arm.id);
+        rows.map(|(row, _)| row).find(|&row| named(row)).unwrap_or_default()
+    }
+
+    /// The segment of a row; `names` are the names by their numbers, which begin at 1.
+    #[expect(clippy::cast_sign_loss, reason = "the column holds places in the list of names, counted from 1")]
+    pub(super) fn segment(&self, row: usize, names: &[String]) -> Option<String> {
+        let (_, numbers) = self.columns.iter().find(|(name, _)| name == SEGMENT)?;
+        names.get((numbers[row] as usize).wrapping_sub(1)).cloned()
     }
 
     /// Some of the rows.

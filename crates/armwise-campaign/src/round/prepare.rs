@@ -13,7 +13,7 @@ use crate::{
     recipe::{Columns, Oddities},
     table::Rows,
 };
-use armwise::{Draws, Panels, Round, Screen, Stream, id_of};
+use armwise::{Draws, Panels, Policy, Round, Screen, Stream, id_of, number_of};
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
     sync::{Mutex, PoisonError},
@@ -229,6 +229,14 @@ impl<'a> Parts<'a> {
                 Ok(())
             })?;
             columns.push((super::constraint::column_of_groups(name), values));
+        }
+        if let Some(name) = config.algorithm.scope().column() {
+            let mut values = Vec::with_capacity(rows.len());
+            rows.each_text(name, |_, text| {
+                values.push(text.map_or(0.0, number_of));
+                Ok(())
+            })?;
+            columns.push((name.to_owned(), values));
         }
         Ok(columns)
     }

@@ -3,7 +3,7 @@
 
 use super::{Warning, customers::Customers, words};
 use crate::{Campaign, config::Promotion, core::Sent, recipe::Oddities};
-use armwise::{Decision, Limit, Quality};
+use armwise::{Auto, Decision, Limit, Method, Quality};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
@@ -101,6 +101,12 @@ pub struct ChosenSummary {
     /// By which rules the hold-out's customers were chosen.
     #[serde(default)]
     pub hold_out_rules: HoldOutRules,
+    /// How the probabilities of the decisions were found; none where they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probabilities: Option<Method>,
+    /// What the algorithm chose by itself; none where all of its parameters are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
 }
 
 /// JSON has no infinity: it is written as null.
@@ -163,5 +169,7 @@ pub(super) fn summarise(
         odd,
         warnings: Vec::new(),
         hold_out_rules: HoldOutRules::default(),
+        probabilities: None,
+        auto: chosen.auto,
     }
 }

@@ -5,8 +5,8 @@
 use crate::{
     Error,
     core::{
-        Check, DecisionId, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Original, Outcome, Record, Rows,
-        Seal, Sent,
+        Check, DecisionId, EachDecision, EachEntry, Entry, Head, Heard, Journal, Kept, Kind, Named, Original, Outcome,
+        Record, Rows, Seal, Sent,
     },
 };
 use std::{
@@ -30,6 +30,9 @@ struct Held {
     originals: BTreeMap<DecisionId, (u64, Original)>,
     sums: BTreeMap<u64, Vec<u8>>,
     kept: Option<Kept>,
+    settled: BTreeMap<u64, Vec<u8>>,
+    /// By entry.
+    arms: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Memory {
@@ -73,14 +76,22 @@ impl Journal for Memory {
         if let Some(twice) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::KeyUsed { path, key: twice[0].clone() });
         }
-        for Rows { seq, decisions, outcomes, originals } in rows {
+        for Rows { seq, decisions, outcomes, originals, arms } in rows {
+            held.arms.extend(arms.map(|arms| (*seq, arms.to_vec())));
             held.originals.extend(originals.iter().map(|original| (original.decision, (*seq, original.clone()))));
             held.decisions.extend(decisions.iter().map(|sent| (sent.id, (*seq, sent.clone()))));
             held.outcomes.insert(*seq, outcomes.to_vec());
         }
         let mut appended = Vec::new();
-        for Record { entry, sums, kept } in records {
+        for Record { entry, sums, kept, settled } in records {
             held.sums.extend(sums);
+            held.settled.extend(settled);
+            if let (Kind::Compact, Some(round)) = (entry.kind, entry.round) {
+                let given_up = |id: &DecisionId| (1..=round).contains(&id.round);
+                held.decisions.retain(|id, _| !given_up(id));
+                held.originals.retain(|id, _| !given_up(id));
+                held.outcomes.values_mut().for_each(|own| own.retain(|outcome| !given_up(&outcome.decision)));
+            }
             held.kept = kept.or(held.kept.take());
             held.entries.push(entry.clone());
             appended.push(entry);
@@ -98,8 +109,18 @@ impl Journal for Memory {
         Ok(self.held().entries.iter().find(|entry| entry.key.as_deref() == Some(key)).cloned())
     }
 
-    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
-        Ok(self.held().entries.iter().filter(|entry| entry.seq > seq).cloned().collect())
+    fn each_entry(&self, seq: u64, take: EachEntry<'_>) -> Result<(), Error> {
+        let later: Vec<Entry> = self.held().entries.iter().filter(|entry| entry.seq > seq).cloned().collect();
+        later.into_iter().try_for_each(take)
+    }
+
+    fn of_kind(&self, kind: Kind) -> Result<Vec<Entry>, Error> {
+        Ok(self.held().entries.iter().filter(|entry| entry.kind == kind).cloned().collect())
+    }
+
+    fn last_of_kind(&self, kind: Kind, until: u64) -> Result<Option<Entry>, Error> {
+        let held = self.held();
+        Ok(held.entries.iter().rev().find(|entry| entry.kind == kind && entry.seq <= until).cloned())
     }
 
     fn kept(&self) -> Result<Option<Kept>, Error> {
@@ -108,6 +129,14 @@ impl Journal for Memory {
 
     fn sums(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.held().sums.get(&segment).cloned())
+    }
+
+    fn settled(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.held().settled.get(&segment).cloned())
+    }
+
+    fn arms(&self, seq: u64) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.held().arms.get(&seq).cloned())
     }
 
     fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
@@ -154,6 +183,14 @@ impl Journal for Memory {
     fn count(&self) -> Result<(u64, u64), Error> {
         let held = self.held();
         Ok((held.decisions.len() as u64, held.outcomes.values().map(|outcomes| outcomes.len() as u64).sum()))
+    }
+
+    fn count_through(&self, round: u64) -> Result<(u64, u64, u64), Error> {
+        let held = self.held();
+        let own = |id: &&DecisionId| (1..=round).contains(&id.round);
+        let outcomes = held.outcomes.values().flatten().filter(|outcome| own(&&outcome.decision));
+        let (decisions, originals) = (held.decisions.keys().filter(own), held.originals.keys().filter(own));
+        Ok((decisions.count() as u64, outcomes.count() as u64, originals.count() as u64))
     }
 
     fn problems(&self) -> Result<Vec<String>, Error> {

@@ -2,7 +2,9 @@
 
 use armwise_campaign::{
     Error,
-    core::{Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Original, Outcome, Rows, Seal},
+    core::{
+        Check, EachDecision, EachEntry, Entry, Head, Heard, Journal, Kept, Kind, Named, Original, Outcome, Rows, Seal,
+    },
 };
 use std::path::Path;
 
@@ -65,8 +67,8 @@ impl<J: Journal> Journal for Failing<J> {
     fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
         self.journal.keyed(key)
     }
-    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
-        self.journal.entries(seq)
+    fn each_entry(&self, seq: u64, take: EachEntry<'_>) -> Result<(), Error> {
+        self.journal.each_entry(seq, take)
     }
     fn kept(&self) -> Result<Option<Kept>, Error> {
         self.journal.kept()
@@ -89,11 +91,26 @@ impl<J: Journal> Journal for Failing<J> {
     fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
         self.journal.originals(round)
     }
+    fn of_kind(&self, kind: Kind) -> Result<Vec<Entry>, Error> {
+        self.journal.of_kind(kind)
+    }
+    fn last_of_kind(&self, kind: Kind, until: u64) -> Result<Option<Entry>, Error> {
+        self.journal.last_of_kind(kind, until)
+    }
+    fn settled(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.journal.settled(segment)
+    }
+    fn arms(&self, seq: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.journal.arms(seq)
+    }
     fn count_originals(&self) -> Result<u64, Error> {
         self.journal.count_originals()
     }
     fn count(&self) -> Result<(u64, u64), Error> {
         self.journal.count()
+    }
+    fn count_through(&self, round: u64) -> Result<(u64, u64, u64), Error> {
+        self.journal.count_through(round)
     }
     fn problems(&self) -> Result<Vec<String>, Error> {
         self.journal.problems()

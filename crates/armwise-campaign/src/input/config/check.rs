@@ -8,7 +8,7 @@ use crate::{
     Error,
     table::{LARGEST, MOST_COLUMNS},
 };
-use armwise::{Quota, oracle::QuotaRange};
+use armwise::{Policy, Quota, oracle::QuotaRange};
 use std::collections::BTreeSet;
 
 /// The most promotions, and the most groups. The solver's memory grows with the square of the promotions.
@@ -19,6 +19,9 @@ const MOST_SENDS: usize = u32::MAX as usize;
 
 /// The most numbers in the model, d x d for each promotion: 268 MB, several times over while choosing.
 const MOST_NUMBERS: usize = 1 << 25;
+
+/// The most rounds in a segment: all of its decisions are summed at once.
+const MOST_ROUNDS: u64 = 1 << 16;
 
 /// The longest name of a promotion, in bytes: each send carries it.
 const LONGEST_NAME: usize = 200;
@@ -78,14 +81,34 @@ impl Config {
             "limits.budget needs a cost: of a promotion, or limits.cost".to_owned()
         })?;
         groups(&limits.group, &self.promotion)?;
+        ensure(!self.algorithm.description().in_turn, || {
+            let name = self.algorithm.name();
+            format!("algorithm {name:?} takes one customer after another, which the limits of a campaign do not allow")
+        })?;
+        let scope = self.algorithm.scope();
+        ensure(scope.column().is_none_or(|column| self.segment.as_deref() == Some(column)), || {
+            let column = scope.column().unwrap_or_default();
+            format!(
+                "algorithm.scope groups customers by {column:?}: set segment = {column:?}, since each send keeps its segment"
+            )
+        })?;
+        ensure(scope.column() != Some("cost") || limits.budget.is_none(), || {
+            "algorithm.scope groups customers by \"cost\", which is the column of costs here: call it otherwise"
+                .to_owned()
+        })?;
         ensure(limits.time_limit > 0.0 && limits.time_limit <= 86_400.0, || {
             "limits.time_limit must be above 0 and at most 86400 seconds".to_owned()
         })?;
         let bounded = !limits.group.is_empty()
             || limits.budget.is_some()
-            || self.promotion.iter().all(|promotion| promotion.quota.is_some());
+            || self.promotion.iter().all(|promotion| promotion.quota.is_some())
+            // Requests to a service say how much they ask for.
+            || self.rounds_per_segment > 1;
         ensure(bounded, || "a promotion without a quota needs limits.budget or limits.group".to_owned())?;
         rewards(self.reward)?;
+        ensure((1..=MOST_ROUNDS).contains(&self.rounds_per_segment), || {
+            format!("rounds_per_segment must be from 1 to {MOST_ROUNDS}")
+        })?;
         let columns = &self.features.column;
         ensure(columns.len() <= MOST_COLUMNS, || {
             format!("{} columns are listed under features; {MOST_COLUMNS} is the most", columns.len())
@@ -207,7 +230,7 @@ fn groups(groups: &[GroupLimit], promotions: &[Promotion]) -> Result<(), String>
     groups.iter().try_for_each(bounds)
 }
 
-fn rewards(RewardRule { default, min, max }: RewardRule) -> Result<(), String> {
+fn rewards(RewardRule { default, min, max, .. }: RewardRule) -> Result<(), String> {
     for (what, bound) in [("min", min), ("default", Some(default)), ("max", max)] {
         if let Some(bound) = bound {
             number(&format!("reward.{what}"), bound, -LARGEST)?;

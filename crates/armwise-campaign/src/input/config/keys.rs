@@ -102,6 +102,30 @@ pub const SECTIONS: [Section; 9] = [
                 "which columns of a chosen customer's row the campaign keeps as they were, so that features can be made of them anew later: those that are features now (of rounds with up to about a million values, sends times columns; larger ones say that they keep none), all, or none (then the features can never change)",
             ),
             key(
+                "probabilities",
+                "text",
+                "\"cheap\"",
+                "`\"cheap\"`, `\"always\"`, `\"never\"`",
+                "\"always\"",
+                "whether a round finds how probable each of its decisions was before the draws, which evaluating other rules from the log needs: where it takes little more than choosing (up to 262,144 pairs of a customer and a promotion, without groups and budget, one round to a segment), wherever it can be found (then the law of the threshold is kept, too), or never",
+            ),
+            key(
+                "rounds_per_segment",
+                "whole number",
+                "1",
+                "1 to 65536",
+                "256",
+                "how many consecutive rounds have their sums together. 1 suits a round a week. With more, as a service with a decision a request has them, rewards are noted at once and learned by folds, and the rounds of old segments are put away",
+            ),
+            key(
+                "keep_decisions",
+                "text",
+                "none",
+                "`\"1s\"` to `\"36500d\"`",
+                "\"90d\"",
+                "for how long single decisions are kept; later, rounds that are closed are compacted to counts, digests and what was learned. Left out, they are kept for good",
+            ),
+            key(
                 "algorithm",
                 "table",
                 "{ name = \"arm-wise-ts\", lambda = 1.0, v = 0.1 }",
@@ -311,6 +335,14 @@ pub const SECTIONS: [Section; 9] = [
             ),
             key("min", "number", "none", "-1e100 to 1e100", "0.0", "rewards below are put aside"),
             key("max", "number", "none", "-1e100 to 1e100", "1.0", "rewards above are put aside"),
+            key(
+                "window",
+                "text",
+                "none",
+                "`\"1s\"` to `\"36500d\"`",
+                "\"24h\"",
+                "for how long after a decision a service waits for its rewards before it closes the round; left out, rounds are closed only when somebody says so",
+            ),
         ],
         outro: "",
     },
@@ -436,6 +468,14 @@ pub const SECTIONS: [Section; 9] = [
 const ALGORITHM: &str = "`name` is one of these; the parameters have the defaults shown if they are left out. In a campaign that says nothing
 about the algorithm it is arm-wise Thompson sampling with `v = 0.1`.
 [Which algorithm, which parameters](../which-algorithm.md) says how to choose.
+
+`scope` says who shares a draw: `\"own\"` (each customer and promotion has its own, as in the paper), `\"shared\"` (all have the
+same), `{ mixed = 0.5 }` (half of the variance is common), `{ group = \"region\" }` (customers of the same segment have the same;
+the column must be the one that `segment` names), `{ best-of = 10 }` (the largest of ten of one's own) or `{ best-of = { k = 100 } }`
+(as many as a round of 100 sends needs).
+
+`lambda`, `v` and `alpha` may be `\"auto\"`: they are then chosen in every round by what the rewards show, and `status`, the summary of a choice and the report
+say what was used. `noise = \"estimated\"` makes `v` a multiple of the rewards' noise, with wider draws while little is known.
 ";
 
 /// An example that uses most of what there is.
@@ -476,9 +516,11 @@ fn is_word(default: &str) -> bool {
 
 /// Name, parameters with their defaults, and how it explores.
 fn algorithms() -> impl Iterator<Item = (&'static str, String, &'static str)> {
-    Algorithm::ALL.iter().map(|algorithm| {
-        let parameters = algorithm.parameters.iter().map(|one| format!("{} = {}", one.name, one.default));
-        (algorithm.name, parameters.collect::<Vec<_>>().join(", "), algorithm.about)
+    // Those that take one arm after another are not for campaigns.
+    Algorithm::ALL.iter().filter(|algorithm| !algorithm.in_turn).map(|algorithm| {
+        let numbers = algorithm.parameters.iter().map(|one| format!("{} = {}", one.name, one.default));
+        let switches = algorithm.switches.iter().map(|one| format!("{} = {:?}", one.name, one.default));
+        (algorithm.name, numbers.chain(switches).collect::<Vec<_>>().join(", "), algorithm.about)
     })
 }
 

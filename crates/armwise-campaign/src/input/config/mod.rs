@@ -5,11 +5,13 @@
 
 mod check;
 mod keys;
+mod span;
 mod template;
 mod words;
 
 pub(crate) use check::room;
 pub use keys::{Key, SECTIONS, Section, explain, overview, page};
+pub use span::Span;
 pub use template::{Guess, LeftOut, guess, quoted, template};
 
 use crate::{Error, table::TableRules};
@@ -53,6 +55,16 @@ pub struct Config {
     /// Which columns of a chosen customer's row are kept as they were, so that features can be made of them anew.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep: Keep,
+    /// Whether it is found how probable each decision was.
+    #[serde(default, skip_serializing_if = "Probabilities::is_default")]
+    pub probabilities: Probabilities,
+    /// How many consecutive rounds have their sums together: 1 for a round a week, some hundreds for a decision a
+    /// request.
+    #[serde(default = "one_u64", skip_serializing_if = "is_one")]
+    pub rounds_per_segment: u64,
+    /// For how long single decisions are kept once their round is closed; left out, for good. What was learned stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_decisions: Option<Span>,
     /// The promotions.
     pub promotion: Vec<Promotion>,
     /// The features.
@@ -114,6 +126,9 @@ pub struct RewardRule {
     /// The largest reward that is accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
+    /// For how long after a decision its rewards are waited for, where rounds are closed by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<Span>,
 }
 
 /// What the promotions share.
@@ -225,6 +240,26 @@ pub struct FeatureRules {
     /// The columns; left out, all that are of use.
     #[serde(default)]
     pub column: Vec<FeatureColumn>,
+}
+
+/// Whether it is found how probable each decision was, before its draws: what evaluating other rules needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Probabilities {
+    /// Where it takes little more than choosing.
+    #[default]
+    Cheap,
+    /// Wherever it can be found.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Probabilities {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Which columns of a chosen customer's row are kept as they were.
@@ -346,6 +381,10 @@ fn one() -> f64 {
 fn one_u64() -> u64 {
     1
 }
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(value: &u64) -> bool {
+    *value == 1
+}
 fn one_usize() -> usize {
     1
 }
@@ -366,7 +405,7 @@ fn yes() -> bool {
     true
 }
 fn default_algorithm() -> Algorithm {
-    Algorithm::ArmWiseTs(ArmWiseTs { lambda: 1.0, v: 0.1.into() })
+    Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1))
 }
 
 impl Config {
@@ -390,6 +429,13 @@ impl Config {
     #[must_use]
     pub fn is_profit(&self) -> bool {
         self.promotion.iter().any(|promotion| promotion.value.is_some())
+    }
+
+    /// What silence of the hold-out is worth, if it is worth anything; no negative zero, since a journal may lose its
+    /// sign.
+    #[must_use]
+    pub fn hold_out_default(&self) -> Option<f64> {
+        (self.uplift.silence == Silence::Default).then_some(self.reward.default + 0.0)
     }
 
     /// The place of a promotion among the blocks.

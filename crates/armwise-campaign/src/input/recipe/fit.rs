@@ -114,7 +114,7 @@ pub fn fit_and_look(config: &Config, table: &dyn Source) -> Result<(Recipe, Vec<
         });
     let mut columns = fitted.collect::<Vec<_>>();
     cross(&rules.column, &mut columns);
-    let mut recipe = Recipe { bias: rules.bias, columns, scale: 1.0, sample: sample.len() };
+    let mut recipe = Recipe { bias: rules.bias, columns, scale: 1.0, sample: sample.len(), as_given: false };
     room(recipe.dim(), config.promotion.len())?;
     if recipe.dim() == 0 {
         let problem = "there are no features: list columns under [features], or set bias = true".to_owned();

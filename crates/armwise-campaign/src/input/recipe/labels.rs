@@ -149,7 +149,8 @@ mod tests {
             let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt();
             let missing = MissingRule::Error;
             let column = Fitted::Numeric { name: "n".to_owned(), missing, mean, sd, log: false, clip: None };
-            let recipe = Recipe { bias: false, columns: vec![column], scale: 1.0, sample: values.len() };
+            let recipe =
+                Recipe { bias: false, columns: vec![column], scale: 1.0, sample: values.len(), as_given: false };
             let effect = recipe.effects().remove(0);
             (effect.change, effect.contrast[0] * sd)
         };

@@ -33,6 +33,9 @@ pub struct Recipe {
     pub scale: f64,
     /// On how many rows it was fitted.
     pub sample: usize,
+    /// Whether features are taken as they are given: nothing is scaled, and no row is shortened.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub as_given: bool,
 }
 
 /// A column and what was fitted for it.
@@ -157,6 +160,16 @@ impl Fitted {
 }
 
 impl Recipe {
+    /// The name of the column that [`of_dim`](Self::of_dim) reads.
+    pub const FEATURES: &str = "features";
+
+    /// Features that the caller makes: one column of vectors with this many numbers, taken as they are given.
+    #[must_use]
+    pub fn of_dim(dim: usize) -> Self {
+        let column = Fitted::Vector { name: Self::FEATURES.to_owned(), missing: MissingRule::Error, dim };
+        Self { bias: false, columns: vec![column], scale: 1.0, sample: 0, as_given: true }
+    }
+
     /// How many features a customer has, d.
     #[must_use]
     pub fn dim(&self) -> usize {

@@ -171,7 +171,7 @@ impl Columns<'_> {
         let (scale, mut shortened) = (self.recipe.scale, 0);
         for own in scales {
             let length = own.sqrt() * scale;
-            let too_long = length > 1.0 + 1e-12;
+            let too_long = length > 1.0 + 1e-12 && !self.recipe.as_given;
             shortened += u64::from(too_long);
             *own = if too_long { scale / length } else { scale };
         }

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::Error;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, RecordBatch,
+    Array, ArrayRef, BooleanArray, RecordBatch, UInt64Array,
     cast::AsArray,
     types::{Float32Type, Int64Type, UInt64Type},
 };
 use arrow_schema::DataType;
-use arrow_select::{concat::concat_batches, filter::filter_record_batch};
+use arrow_select::{concat::concat_batches, filter::filter_record_batch, take::take_record_batch};
 use std::{fmt::Write, sync::Arc};
 
 /// The hidden column in which the CSV reader says in which line each row begins; no header can have this name.
@@ -80,6 +80,19 @@ impl Rows {
     /// The rows as Arrow has them.
     pub(crate) fn batch(&self) -> &RecordBatch {
         &self.batch
+    }
+
+    /// All rows of a batch in memory; messages call it `table`.
+    pub(crate) fn of(batch: RecordBatch, table: &Arc<str>) -> Self {
+        Self { batch, table: Arc::clone(table), first: 1, decimal: Some(Decimal::Point) }
+    }
+
+    /// The rows at these places, in this order; their numbers are lost.
+    pub(crate) fn picked(&self, places: &[usize]) -> Result<Self, Error> {
+        let places = UInt64Array::from_iter_values(places.iter().map(|&place| place as u64));
+        let batch = take_record_batch(&self.batch, &places);
+        let batch = batch.map_err(|error| Error::unreadable(&self.table, "", error))?;
+        Ok(Self { batch, table: Arc::clone(&self.table), first: 1, decimal: self.decimal })
     }
 
     /// The rows that are wanted; their numbers are lost.
@@ -156,6 +169,16 @@ impl Rows {
 
     pub(super) fn wrong_type(&self, column: &str, data: &DataType, must: &str) -> Error {
         Error::table(&self.table, format!("column {column:?} has type {data}, but {must} are needed"))
+    }
+
+    /// A column as Arrow has it, if there is one of this name.
+    pub(crate) fn array(&self, column: &str) -> Option<ArrayRef> {
+        self.find(column).cloned()
+    }
+
+    /// Whether a column holds texts.
+    pub(crate) fn is_text(&self, column: &str) -> Result<bool, Error> {
+        Ok(ColumnType::of(self.column(column)?.data_type()) == ColumnType::Text)
     }
 
     /// The numbers of a column, NaN where missing.

@@ -43,6 +43,18 @@ impl Rows {
             Ok(())
         };
         let array = self.column(column)?;
+        // The usual form, without a copy for each row; where something is wrong with it, the row is named below.
+        if let DataType::FixedSizeList(_, length) = array.data_type()
+            && usize::try_from(*length) == Ok(dim)
+            && array.null_count() == 0
+        {
+            let lists = array.as_fixed_size_list();
+            let first = lists.value_offset_at(0);
+            let numbers = numbers_of(&lists.values().slice(first, self.len() * dim));
+            if let Some(numbers) = numbers.filter(|numbers| numbers.iter().all(|number| number.abs() <= LARGEST)) {
+                return Ok(numbers);
+            }
+        }
         let list = |row: usize| -> Option<ArrayRef> {
             match array.data_type() {
                 DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().value(row)),

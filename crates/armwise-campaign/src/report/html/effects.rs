@@ -1,12 +1,12 @@
 //! What each column does, as a forest plot in the rows of a table for each promotion, all on one scale.
 
-use super::interval;
+use super::{Parts, interval};
 use crate::report::{EffectLine, Report};
 use armwise_charts::{Cell, Estimate, Forest, Table, escape, write};
 
-pub(super) fn effects(report: &Report) -> String {
+pub(super) fn effects(report: &Report) -> Parts {
     if report.effects.is_empty() {
-        return "<p class=\"absent\">Not enough rewards yet.</p>\n".to_owned();
+        return ("<p class=\"absent\">Not enough rewards yet.</p>\n".to_owned(), String::new(), String::new());
     }
     let estimates = report.effects.iter().map(|line| Estimate {
         value: line.effect,
@@ -14,7 +14,7 @@ pub(super) fn effects(report: &Report) -> String {
         tip: format!("{}: {}, {}: {}", line.promotion, line.column, line.change, shown(line)),
     });
     let forest = Forest::new(estimates.collect());
-    let mut out = introduction(report.effects.len());
+    let mut out = String::new();
     let mut cells = forest.cells();
     for of_one in report.effects.chunk_by(|a, b| a.promotion == b.promotion) {
         let head = vec![
@@ -26,7 +26,7 @@ pub(super) fn effects(report: &Report) -> String {
         let table = Table { caption: String::new(), head, rows }.html("full forest");
         write(&mut out, format_args!("<h3>{}</h3>\n{table}", escape(&of_one[0].promotion)));
     }
-    out
+    (introduction(report.effects.len()), out, String::new())
 }
 
 fn shown(line: &EffectLine) -> String {

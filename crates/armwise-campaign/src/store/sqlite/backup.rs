@@ -40,7 +40,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackedUp, Error> {
         let problem = "the copy is not the campaign that was copied".to_owned();
         return Err(Error::Damaged { path: to.to_owned(), problem, cause: None });
     }
-    let rounds = copied.rounds().len() as u64;
+    let rounds = copied.count_rounds();
     drop(copied);
     new.publish()?;
     Ok(BackedUp { head, rounds })

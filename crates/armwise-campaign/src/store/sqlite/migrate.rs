@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Campaign, Error,
-    core::{Command, Draft, Kind, Migrated, OfRound, Setup, Sha, Tag},
+    core::{Closing, Command, Draft, Kind, Migrated, OfRound, Setup, Sha, Tag},
 };
 use serde::Serialize;
 use std::path::Path;
@@ -113,9 +113,7 @@ fn command(event: &Event) -> Result<Command, String> {
         Kind::Learn => Command::Learn(table()?),
         Kind::Correct => Command::Correct(table()?),
         Kind::Undelivered => Command::Undelivered(table()?),
-        Kind::Close => Command::Close(OfRound { round: round()? }),
-        Kind::Init | Kind::Revoke | Kind::Amend | Kind::Logged | Kind::Checkpoint => {
-            return Err(format!("a log of that version has no {} here", event.kind.name()));
-        }
+        Kind::Close => Command::Close(Closing::Round(OfRound { round: round()? })),
+        _ => return Err(format!("a log of that version has no {} here", event.kind.name())),
     })
 }

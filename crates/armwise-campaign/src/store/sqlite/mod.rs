@@ -17,15 +17,19 @@ pub use migrate::{MigratedFile, migrate};
 use crate::{
     Campaign, Error,
     core::{
-        Check, EachDecision, Entry, Head, Heard, Journal, Kept, Named, Original, Outcome, Rows, Seal, Setup, Verified,
-        failpoint,
+        Check, EachDecision, EachEntry, Entry, Head, Heard, Journal, Kept, Kind, Named, Original, Outcome, Rows, Seal,
+        Setup, Verified, failpoint,
     },
     output::{Existing, Pending},
 };
 use lock::Lock;
 use reader::Watch;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use schema::Version;
 use std::path::{Path, PathBuf};
+
+/// How many statements stay prepared: more than an append and a reader have together.
+const STATEMENTS: usize = 64;
 
 /// A journal in a SQLite file.
 #[derive(Debug)]
@@ -33,8 +37,8 @@ pub struct Sqlite {
     path: PathBuf,
     db: Connection,
     access: Access,
-    /// The columns of a decision, by the version of the schema.
-    decision: &'static str,
+    /// The version of the schema.
+    version: Version,
 }
 
 /// How a file is open.
@@ -79,16 +83,16 @@ impl Sqlite {
         if let Access::Read(Some(watch)) = &access {
             watch.check()?;
         }
-        let mut before = checked?;
+        let mut version = checked?;
         if write {
             schema::prepare(&db, path, write)?;
-            if before {
-                schema::upgrade(&db, path)?;
-                before = false;
+            if version < Version::NOW {
+                schema::upgrade(&db, path, version)?;
+                version = Version::NOW;
             }
         }
-        let decision = if before { rows::DECISION_BEFORE } else { rows::DECISION };
-        Ok(Self { path: path.to_owned(), db, access, decision })
+        db.set_prepared_statement_cache_capacity(STATEMENTS);
+        Ok(Self { path: path.to_owned(), db, access, version })
     }
 
     /// What was read, unless the file has changed meanwhile.
@@ -129,7 +133,7 @@ impl New {
             path: path.to_owned(),
             db: schema::create(self.pending.part(), path)?,
             access: Access::Write { _lock: None },
-            decision: rows::DECISION,
+            version: Version::NOW,
         })
     }
 
@@ -241,10 +245,11 @@ impl Journal for Sqlite {
             return Err(Error::HeadMoved { path, expected: against.seq, found: head.seq });
         }
         failpoint("begun");
-        for Rows { seq, decisions, outcomes, originals } in rows {
+        for Rows { seq, decisions, outcomes, originals, arms } in rows {
             rows::insert_decisions(&transaction, *seq, decisions).map_err(failed)?;
             rows::insert_outcomes(&transaction, *seq, outcomes).map_err(failed)?;
             rows::insert_originals(&transaction, *seq, originals).map_err(failed)?;
+            rows::insert_arms(&transaction, *seq, *arms).map_err(failed)?;
         }
         failpoint("rows-written");
         let mut appended = Vec::new();
@@ -265,6 +270,12 @@ impl Journal for Sqlite {
         Ok(appended)
     }
 
+    fn limit(&mut self, bytes: Option<u64>) -> Result<(), Error> {
+        let pages = bytes.map_or(i64::from(u32::MAX) - 1, |bytes| (bytes / 4096).max(1).cast_signed());
+        let set = self.db.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |row| row.get::<_, i64>(0));
+        self.read(set.map(drop))
+    }
+
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         let mut statement = self.read(self.db.prepare_cached("SELECT * FROM entry WHERE seq = ?"))?;
         self.read(statement.query_row([seq.cast_signed()], rows::read_entry).optional())
@@ -275,8 +286,28 @@ impl Journal for Sqlite {
         self.read(statement.query_row([key], rows::read_entry).optional())
     }
 
-    fn entries(&self, seq: u64) -> Result<Vec<Entry>, Error> {
-        self.collect("SELECT * FROM entry WHERE seq > ? ORDER BY seq", [seq.cast_signed()], rows::read_entry)
+    fn each_entry(&self, seq: u64, take: EachEntry<'_>) -> Result<(), Error> {
+        let query = "SELECT * FROM entry WHERE seq > ? ORDER BY seq";
+        let mut statement = self.read(self.db.prepare_cached(query))?;
+        let mut found = self.read(statement.query([seq.cast_signed()]))?;
+        let failed = |error: rusqlite::Error| sql(&self.path, error);
+        while let Some(row) = found.next().map_err(failed)? {
+            take(rows::read_entry(row).map_err(failed)?)?;
+        }
+        self.read(Ok(()))
+    }
+
+    fn of_kind(&self, kind: Kind) -> Result<Vec<Entry>, Error> {
+        let sql = format!("SELECT * FROM entry WHERE kind = ? AND {} ORDER BY seq", schema::RARE);
+        self.collect(&sql, [kind.name()], rows::read_entry)
+    }
+
+    fn last_of_kind(&self, kind: Kind, until: u64) -> Result<Option<Entry>, Error> {
+        let sql =
+            format!("SELECT * FROM entry WHERE kind = ? AND {} AND seq <= ? ORDER BY seq DESC LIMIT 1", schema::RARE);
+        let mut statement = self.read(self.db.prepare_cached(&sql))?;
+        let until = i64::try_from(until).unwrap_or(i64::MAX);
+        self.read(statement.query_row(rusqlite::params![kind.name(), until], rows::read_entry).optional())
     }
 
     fn kept(&self) -> Result<Option<Kept>, Error> {
@@ -292,9 +323,24 @@ impl Journal for Sqlite {
         self.read(statement.query_row([segment.cast_signed()], |row| row.get(0)).optional())
     }
 
+    fn settled(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
+        if self.version < Version::NOW {
+            return Ok(None);
+        }
+        let mut statement = self.read(self.db.prepare_cached("SELECT bytes FROM settled WHERE segment = ?"))?;
+        self.read(statement.query_row([segment.cast_signed()], |row| row.get(0)).optional())
+    }
+
+    fn arms(&self, seq: u64) -> Result<Option<Vec<u8>>, Error> {
+        if self.version < Version::NOW {
+            return Ok(None);
+        }
+        let mut statement = self.read(self.db.prepare_cached("SELECT bytes FROM arms WHERE seq = ?"))?;
+        self.read(statement.query_row([seq.cast_signed()], |row| row.get(0)).optional())
+    }
+
     fn each_decision(&self, round: u64, take: EachDecision<'_>) -> Result<(), Error> {
-        let query = format!("SELECT {} FROM decision WHERE id >= ? AND id < ? ORDER BY id", self.decision);
-        let mut statement = self.read(self.db.prepare_cached(&query))?;
+        let mut statement = self.read(self.db.prepare_cached(self.version.decisions()))?;
         let mut found = self.read(statement.query(range(round)))?;
         // Whether the file has changed meanwhile is asked once, not for every row.
         let failed = |error: rusqlite::Error| sql(&self.path, error);
@@ -327,7 +373,7 @@ impl Journal for Sqlite {
     }
 
     fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {
-        if self.decision == rows::DECISION_BEFORE {
+        if self.version == Version::FOUR {
             return Ok(Vec::new());
         }
         let sql = "SELECT decision, seq, columns, probability FROM original \
@@ -336,7 +382,7 @@ impl Journal for Sqlite {
     }
 
     fn count_originals(&self) -> Result<u64, Error> {
-        if self.decision == rows::DECISION_BEFORE {
+        if self.version == Version::FOUR {
             return Ok(0);
         }
         let count = self.db.query_row("SELECT count(*) FROM original", [], |row| row.get::<_, i64>(0));
@@ -350,6 +396,16 @@ impl Journal for Sqlite {
         };
         let both = count("decision").and_then(|decisions| Ok((decisions, count("outcome")?)));
         self.read(both)
+    }
+
+    fn count_through(&self, round: u64) -> Result<(u64, u64, u64), Error> {
+        let count = |table: &str, id: &str| {
+            let sql = format!("SELECT count(*) FROM {table} WHERE {id} >= ? AND {id} < ?");
+            self.db.query_row(&sql, [range(1)[0], range(round)[1]], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
+        };
+        let all = count("decision", "id")
+            .and_then(|decisions| Ok((decisions, count("outcome", "decision")?, count("original", "decision")?)));
+        self.read(all)
     }
 
     fn problems(&self) -> Result<Vec<String>, Error> {
@@ -391,6 +447,7 @@ fn sql(path: &Path, error: rusqlite::Error) -> Error {
             Error::Damaged { path, problem, cause: Some(Box::new(error)) }
         }
         Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, problem, cause: Some(Box::new(error)) },
+        Some(ErrorCode::DiskFull) => Error::DiskFull { path, cause: Some(Box::new(error)) },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             Error::Locked { path, holder: "another program that has it open with SQLite".to_owned() }
         }

@@ -81,8 +81,9 @@ impl Old {
     pub(super) fn decisions(&self, event: &Event) -> Result<Vec<Sent>, Error> {
         let sent = match (event.kind, event.round) {
             (Kind::Choose, Some(_)) => {
-                let own = format!("SELECT {} FROM decision WHERE seq = ? ORDER BY id", rows::DECISION_BEFORE);
-                let found = all(&self.db, &self.path, &own, [event.seq.cast_signed()], rows::read_decision)?;
+                let own = "SELECT id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, \
+                           features, NULL FROM decision WHERE seq = ? ORDER BY id";
+                let found = all(&self.db, &self.path, own, [event.seq.cast_signed()], rows::read_decision)?;
                 found.into_iter().map(|(_, sent)| sent).collect::<Vec<_>>()
             }
             _ => return Ok(Vec::new()),

@@ -6,36 +6,48 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::T
 /// The last entry.
 pub(super) fn head(db: &Connection) -> rusqlite::Result<Head> {
     let read = |row: &Row<'_>| Ok(Head { seq: whole(row, "seq")?, hash: hash(row, "hash")? });
-    let head = db.query_row("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1", [], read);
-    Ok(head.optional()?.unwrap_or_else(Head::none))
+    let mut head = db.prepare_cached("SELECT seq, hash FROM entry ORDER BY seq DESC LIMIT 1")?;
+    Ok(head.query_row([], read).optional()?.unwrap_or_else(Head::none))
 }
 
 pub(super) fn has_key(db: &Connection, key: &str) -> rusqlite::Result<bool> {
-    db.query_row("SELECT EXISTS (SELECT 1 FROM entry WHERE key = ?)", [key], |row| row.get(0))
+    db.prepare_cached("SELECT EXISTS (SELECT 1 FROM entry WHERE key = ?)")?.query_row([key], |row| row.get(0))
 }
 
 /// Writes an entry and what is stored beside it; of checkpoints only the newest is kept.
 pub(super) fn insert_record(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<()> {
-    let Record { entry, sums, kept } = record;
-    transaction.execute(
+    let Record { entry, sums, kept, settled } = record;
+    let mut insert = transaction.prepare_cached(
         "INSERT INTO entry (seq, at, kind, round, key, body, changes, rows, digest, model, hash) \
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![
-            entry.seq.cast_signed(),
-            entry.at,
-            entry.kind.name(),
-            entry.round.map(u64::cast_signed),
-            entry.key,
-            entry.body,
-            entry.changes,
-            entry.rows.cast_signed(),
-            entry.digest.to_string(),
-            entry.model.to_string(),
-            entry.hash.to_string(),
-        ],
     )?;
+    insert.execute(params![
+        entry.seq.cast_signed(),
+        entry.at,
+        entry.kind.name(),
+        entry.round.map(u64::cast_signed),
+        entry.key,
+        entry.body,
+        entry.changes,
+        entry.rows.cast_signed(),
+        entry.digest.to_string(),
+        entry.model.to_string(),
+        entry.hash.to_string(),
+    ])?;
     for (segment, bytes) in sums {
-        transaction.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", params![segment.cast_signed(), bytes])?;
+        let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO sums VALUES (?, ?)")?;
+        insert.execute(params![segment.cast_signed(), bytes])?;
+    }
+    for (segment, bytes) in settled {
+        let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO settled VALUES (?, ?)")?;
+        insert.execute(params![segment.cast_signed(), bytes])?;
+    }
+    if let (Kind::Compact, Some(round)) = (entry.kind, entry.round) {
+        // From the first round on: round 0 is what was learned before it, and stays.
+        let given_up = params![1_i64 << 32, (round.cast_signed() + 1) << 32];
+        transaction.execute("DELETE FROM decision WHERE id >= ? AND id < ?", given_up)?;
+        transaction.execute("DELETE FROM outcome WHERE decision >= ? AND decision < ?", given_up)?;
+        transaction.execute("DELETE FROM original WHERE decision >= ? AND decision < ?", given_up)?;
     }
     if let Some(kept) = kept {
         transaction.execute("DELETE FROM checkpoint", [])?;
@@ -49,14 +61,28 @@ pub(super) fn insert_decisions(transaction: &Transaction<'_>, seq: u64, decision
     if decisions.is_empty() {
         return Ok(());
     }
-    let mut insert = transaction.prepare("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut insert =
+        transaction.prepare_cached("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     let mut features = Vec::new();
     for row in decisions {
         feature_bytes(&row.features, &mut features);
         let Sent { customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, .. } = row;
-        let (id, seq) = (row.id.key(), seq.cast_signed());
+        let (id, seq, probability) = (row.id.key(), seq.cast_signed(), row.probability);
         insert.execute(params![
-            id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, features
+            id,
+            seq,
+            customer,
+            promotion,
+            hold_out,
+            segment,
+            mean,
+            width,
+            draw,
+            score,
+            rank,
+            greedy,
+            features,
+            probability
         ])?;
     }
     Ok(())
@@ -66,7 +92,7 @@ pub(super) fn insert_outcomes(transaction: &Transaction<'_>, seq: u64, outcomes:
     if outcomes.is_empty() {
         return Ok(());
     }
-    let mut insert = transaction.prepare("INSERT INTO outcome VALUES (?, ?, ?, ?)")?;
+    let mut insert = transaction.prepare_cached("INSERT INTO outcome VALUES (?, ?, ?, ?)")?;
     for (number, outcome) in (1_i64..).zip(outcomes) {
         insert.execute(params![seq.cast_signed(), number, outcome.decision.key(), outcome.reward])?;
     }
@@ -81,10 +107,17 @@ pub(super) fn insert_originals(
     if originals.is_empty() {
         return Ok(());
     }
-    let mut insert = transaction.prepare("INSERT INTO original VALUES (?, ?, ?, ?)")?;
+    let mut insert = transaction.prepare_cached("INSERT INTO original VALUES (?, ?, ?, ?)")?;
     for Original { decision, values, probability } in originals {
         let values = serde_json::to_string(values).map_err(|error| bad(error.to_string()))?;
         insert.execute(params![decision.key(), seq.cast_signed(), values, probability])?;
+    }
+    Ok(())
+}
+
+pub(super) fn insert_arms(transaction: &Transaction<'_>, seq: u64, arms: Option<&[u8]>) -> rusqlite::Result<()> {
+    if let Some(arms) = arms {
+        transaction.execute("INSERT INTO arms VALUES (?, ?)", params![seq.cast_signed(), arms])?;
     }
     Ok(())
 }
@@ -153,16 +186,7 @@ pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// The columns that [`read_decision`] reads, in its order: a large round is read by place, since looking a column up by
-/// its name costs more than reading it.
-pub(super) const DECISION: &str =
-    "id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, features";
-
-/// As [`DECISION`], in versions 2 and 4 of the schema.
-pub(super) const DECISION_BEFORE: &str =
-    "id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features";
-
-/// A decision and the entry that it belongs to, from a row of [`DECISION`].
+/// A decision and the entry that it belongs to, from a row of [`Version::decisions`](super::schema::Version::decisions).
 pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<(u64, Sent)> {
     let (features, rest) = row.get_ref(12)?.as_blob()?.as_chunks();
     if !rest.is_empty() {
@@ -181,6 +205,7 @@ pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<(u64, Sent)> {
         score: row.get(9)?,
         rank: row.get(10)?,
         greedy: flag(row, 11)?,
+        probability: row.get(13)?,
         features: features.into(),
     };
     Ok((row.get::<_, i64>(1)?.cast_unsigned(), sent))

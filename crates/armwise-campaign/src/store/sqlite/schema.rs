@@ -1,9 +1,10 @@
-//! The schema, version 5, documented for users who query a campaign with plain SQL.
+//! The schema, version 6, documented for users who query a campaign with plain SQL.
 //!
-//! `entry`, `decision`, `outcome` and `original` are the journal and only grow (triggers refuse anything else); `sums` and
-//! `checkpoint` save time and can be thrown away; the view `result` is what an analyst wants. Version 4 is the same but
-//! for the name of the hold-out's column, the view and `original`: it is read as it is, and the first writer turns it into
-//! version 5. No row changes, so the chain of hashes holds.
+//! `entry`, `decision`, `outcome`, `original` and `arms` are the journal and only grow (triggers refuse anything else; rows
+//! of single decisions may go once an entry of the kind `compact` says so); `sums`, `settled` and `checkpoint` save time and
+//! can be thrown away while the rows they come from are there; the view `result` is what an analyst wants. A version is
+//! the one before and a step, so a new file and one that was turned into this version have the same text. Versions 4 and 5
+//! are read as they are, and the first writer takes the steps. No row changes, so the chain of hashes holds.
 
 use super::sql;
 use crate::Error;
@@ -12,10 +13,39 @@ use std::path::Path;
 
 /// "armw", so that `file` and SQLite know what it is.
 const APPLICATION: i32 = 0x6172_6d77;
-/// The version of the schema.
-const VERSION: i32 = 5;
-/// The version before, which is read too.
-const BEFORE: i32 = 4;
+
+/// The version of a file's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Version(i32);
+
+impl Version {
+    pub(super) const FOUR: Self = Self(4);
+    const FIVE: Self = Self(5);
+    /// The one that is written.
+    pub(super) const NOW: Self = Self(6);
+
+    /// The query for a round's decisions. Columns are read by place, since looking a column up by its name costs more
+    /// than reading it.
+    pub(super) fn decisions(self) -> &'static str {
+        match self {
+            Self::FOUR => {
+                "SELECT id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features, \
+                 NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+            }
+            Self::FIVE => {
+                "SELECT id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, \
+                 features, NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+            }
+            _ => {
+                "SELECT id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, \
+                 features, probability FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+            }
+        }
+    }
+}
+
+/// Which entries are indexed by their kind: all but those that a service writes all the time.
+pub(super) const RARE: &str = "kind NOT IN ('choose', 'learn')";
 
 /// The tables. A decision's id is `round * 2^32 + number`; people see it as `r3-17-k7f3q2`, with the campaign's tag.
 const TABLES: &str = "
@@ -80,7 +110,7 @@ CREATE TRIGGER outcome_stays BEFORE UPDATE ON outcome BEGIN SELECT raise(ABORT, 
 CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
 ";
 
-/// What an analyst wants. Silence of the hold-out counts only where the rules of the round say so, and a decision whose
+/// What an analyst wants, in version 5. Silence of the hold-out counts only where the rules of the round say so, and a decision whose
 /// answer was put aside is not silent.
 const VIEW: &str = "CREATE VIEW result AS                -- every decision with its present reward
 SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) || '-' ||
@@ -130,15 +160,86 @@ CREATE TRIGGER original_stays BEFORE UPDATE ON original BEGIN SELECT raise(ABORT
 CREATE TRIGGER original_kept BEFORE DELETE ON original BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
 ";
 
+/// What version 6 has beside version 5: the probabilities of decisions, what a service writes, and rows that may go.
+const SIX: &str = "
+ALTER TABLE decision ADD COLUMN probability REAL; -- with which it was chosen, where it is known
+CREATE INDEX entry_kind ON entry (kind, seq) WHERE kind NOT IN ('choose', 'learn');
+
+CREATE TABLE settled (               -- the rounds of a segment that was put away, kept to save time
+  segment INTEGER PRIMARY KEY,       -- a run of consecutive rounds
+  bytes   BLOB NOT NULL              -- little-endian; the newest checkpoint's state has its SHA-256
+) STRICT;
+
+CREATE TABLE arms (                  -- the rows of arms that came to the catalogue, changed or went
+  seq   INTEGER PRIMARY KEY,         -- the entry, whose body has the SHA-256 and says which of these it was
+  bytes BLOB NOT NULL                -- an Arrow IPC stream
+) STRICT;
+CREATE TRIGGER arms_stay BEFORE UPDATE ON arms BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER arms_kept BEFORE DELETE ON arms BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+
+DROP TRIGGER decision_kept;
+CREATE TRIGGER decision_kept BEFORE DELETE ON decision WHEN OLD.id >> 32 = 0 OR NOT EXISTS (SELECT 1 FROM entry
+    WHERE kind = 'compact' AND kind NOT IN ('choose', 'learn') AND round >= OLD.id >> 32)
+  BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+DROP TRIGGER outcome_kept;
+CREATE TRIGGER outcome_kept BEFORE DELETE ON outcome WHEN OLD.decision >> 32 = 0 OR NOT EXISTS (SELECT 1 FROM entry
+    WHERE kind = 'compact' AND kind NOT IN ('choose', 'learn') AND round >= OLD.decision >> 32)
+  BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+DROP TRIGGER original_kept;
+CREATE TRIGGER original_kept BEFORE DELETE ON original WHEN OLD.decision >> 32 = 0 OR NOT EXISTS (SELECT 1 FROM entry
+    WHERE kind = 'compact' AND kind NOT IN ('choose', 'learn') AND round >= OLD.decision >> 32)
+  BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+DROP VIEW result;
+";
+
+/// What an analyst wants. A round is closed by an entry of its own, or by one for all open rounds up to one, which leaves
+/// out those that are held back.
+const VIEW_SIX: &str = "CREATE VIEW result AS                -- every decision with its present reward
+SELECT 'r' || (d.id >> 32) || '-' || (d.id & 0xffffffff) || '-' ||
+    (SELECT json_extract(body, '$.tag') FROM entry WHERE seq = 1) AS decision, d.id >> 32 AS round, d.customer, d.promotion,
+  d.hold_out, d.segment, d.mean, d.width, d.draw, d.score, d.rank, d.probability,
+  CASE WHEN v.seq IS NOT NULL THEN 'revoked'
+       WHEN o.seq IS NOT NULL AND o.reward IS NULL THEN 'undelivered' WHEN o.seq IS NOT NULL THEN 'answered'
+       WHEN c.seq IS NOT NULL THEN 'silent' ELSE 'pending' END AS fate,
+  CASE WHEN v.seq IS NOT NULL THEN NULL WHEN o.seq IS NOT NULL THEN o.reward WHEN c.seq IS NOT NULL
+       THEN coalesce(json_extract(r.body, '$.config.reward.default'), 0.0) END AS reward
+FROM decision d
+JOIN entry r ON r.seq = (SELECT max(seq) FROM entry WHERE kind IN ('init', 'amend') AND seq < d.seq)
+LEFT JOIN outcome o ON o.decision = d.id
+  AND o.seq = (SELECT max(seq) FROM outcome WHERE decision = d.id)
+LEFT JOIN entry c ON c.seq = coalesce(
+    (SELECT seq FROM entry WHERE kind = 'close' AND round = d.id >> 32),
+    (SELECT e.seq FROM entry e WHERE e.kind = 'close' AND e.kind NOT IN ('choose', 'learn') AND e.seq > d.seq
+       AND json_extract(e.body, '$.through') >= d.id >> 32
+       AND ((SELECT json_extract(h.body, '$.hold') FROM entry h WHERE h.seq = d.seq) IS NULL
+         OR EXISTS (SELECT 1 FROM entry a WHERE a.kind = 'activate' AND a.round = d.id >> 32 AND a.seq < e.seq
+              AND a.at <= coalesce(json_extract(e.body, '$.activated_before'), a.at)))
+     ORDER BY e.seq LIMIT 1))
+  AND (d.hold_out = 0 OR json_extract(r.body, '$.config.uplift.silence') = 'default')
+  AND d.id NOT IN (SELECT (a.value ->> 'round') << 32 | n.value FROM entry l, json_each(l.body, '$.aside') a,
+                     json_each(a.value, '$.decisions') n WHERE l.kind = 'learn')
+LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;";
+
 /// The hold-out's column in [`TABLES`], and as version 4 has it.
 const COLUMN: [&str; 2] = ["  hold_out   INTEGER", "  control   INTEGER"];
 
 /// The text of a version's schema.
-fn text(version: i32) -> String {
-    if version == BEFORE {
-        return TABLES.replace(COLUMN[0], COLUMN[1]) + VIEW_BEFORE;
+fn text(version: Version) -> String {
+    match version {
+        Version::FOUR => TABLES.replace(COLUMN[0], COLUMN[1]) + VIEW_BEFORE,
+        Version::FIVE => format!("{TABLES}{ORIGINAL}{VIEW}"),
+        _ => format!("{TABLES}{ORIGINAL}{VIEW}{}", step(Version::FIVE)),
     }
-    format!("{TABLES}{ORIGINAL}{VIEW}")
+}
+
+/// What turns a version into the next one.
+fn step(from: Version) -> String {
+    match from {
+        Version::FOUR => {
+            format!("DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{ORIGINAL}{VIEW}")
+        }
+        _ => format!("{SIX}{VIEW_SIX}"),
+    }
 }
 
 /// Makes the tables in an empty file; messages call it `path`.
@@ -147,8 +248,9 @@ pub(super) fn create(file: &Path, path: &Path) -> Result<Connection, Error> {
         let db = Connection::open(file)?;
         writing(&db)?;
         db.execute_batch(&format!(
-            "BEGIN;{}PRAGMA application_id = {APPLICATION};PRAGMA user_version = {VERSION};COMMIT;",
-            text(VERSION)
+            "BEGIN;{}PRAGMA application_id = {APPLICATION};PRAGMA user_version = {};COMMIT;",
+            text(Version::NOW),
+            Version::NOW.0
         ))?;
         Ok(db)
     };
@@ -172,16 +274,18 @@ pub(super) fn version(db: &Connection, path: &Path) -> Result<i32, Error> {
     pragma("user_version").map_err(|error| sql(path, error))
 }
 
-/// Refuses what is not a campaign of a version that is read, and tells whether it is of the version before.
-pub(super) fn check(db: &Connection, path: &Path) -> Result<bool, Error> {
+/// Refuses what is not a campaign of a version that is read, and tells the version.
+pub(super) fn check(db: &Connection, path: &Path) -> Result<Version, Error> {
     let version = version(db, path)?;
     if version == super::old::VERSION {
         return Err(Error::OldSchema { path: path.to_owned(), version: version.unsigned_abs() });
     }
-    if ![VERSION, BEFORE].contains(&version) {
-        let problem = format!("its schema has version {version}; this program reads {BEFORE} and {VERSION}");
+    if !(Version::FOUR.0..=Version::NOW.0).contains(&version) {
+        let (first, last) = (Version::FOUR.0, Version::NOW.0);
+        let problem = format!("its schema has version {version}; this program reads {first} to {last}");
         return Err(Error::Storage { path: path.to_owned(), problem, cause: None });
     }
+    let version = Version(version);
     let texts = |db: &Connection| -> rusqlite::Result<Vec<Option<String>>> {
         db.prepare("SELECT sql FROM sqlite_schema ORDER BY type, name")?.query_map([], |row| row.get(0))?.collect()
     };
@@ -194,17 +298,18 @@ pub(super) fn check(db: &Connection, path: &Path) -> Result<bool, Error> {
         let problem = "its tables and views are not those of the schema".to_owned();
         return Err(Error::Damaged { path: path.to_owned(), problem, cause: None });
     }
-    Ok(version == BEFORE)
+    Ok(version)
 }
 
-/// Turns a file of the version before into one of this version, in one transaction. Triggers guard rows, and no row
+/// Turns a file of an earlier version into one of this version, in one transaction. Triggers guard rows, and no row
 /// changes.
-pub(super) fn upgrade(db: &Connection, path: &Path) -> Result<(), Error> {
+pub(super) fn upgrade(db: &Connection, path: &Path, from: Version) -> Result<(), Error> {
     let change = || -> rusqlite::Result<()> {
         let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-        transaction.execute_batch(&format!(
-            "DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{ORIGINAL}{VIEW}PRAGMA user_version = {VERSION};"
-        ))?;
+        for version in from.0..Version::NOW.0 {
+            transaction.execute_batch(&step(Version(version)))?;
+        }
+        transaction.pragma_update(None, "user_version", Version::NOW.0)?;
         transaction.commit()
     };
     change().map_err(|error| sql(path, error))?;

@@ -1,0 +1,219 @@
+//! Past rounds as logs: for each policy, what it would have done in every round.
+
+use super::{Tables, weaker};
+use crate::{
+    Campaign, Error,
+    config::Config,
+    core::{Fate, Sent, fates},
+    round::Past,
+};
+use armwise::{
+    Algorithm, Inclusion, Learner, Method, Policy, Posterior, Quota, Randomness, Scope,
+    evaluate::{Design, LoggedArm, LoggedRound, Wanted},
+};
+use std::collections::{BTreeMap, HashMap};
+
+/// The numbers that promotions and segments have in a log.
+pub(super) struct Numbers {
+    promotions: Vec<String>,
+    segments: Vec<String>,
+}
+
+impl Numbers {
+    pub(super) fn new(campaign: &Campaign) -> Self {
+        Self { promotions: campaign.promotions().into_iter().map(str::to_owned).collect(), segments: Vec::new() }
+    }
+
+    fn promotion(&self, name: &str) -> u32 {
+        self.promotions.iter().position(|own| own == name).unwrap_or_default() as u32
+    }
+
+    /// The number of a segment, from 1.
+    fn segment(&mut self, name: Option<&str>) -> u32 {
+        let Some(name) = name else { return 0 };
+        let place = self.segments.iter().position(|own| own == name).unwrap_or_else(|| {
+            self.segments.push(name.to_owned());
+            self.segments.len() - 1
+        });
+        place as u32 + 1
+    }
+
+    pub(super) fn promotions(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..).zip(self.promotions.iter().map(String::as_str))
+    }
+
+    pub(super) fn segments(&self) -> impl Iterator<Item = (u32, &str)> {
+        (1..).zip(self.segments.iter().map(String::as_str))
+    }
+}
+
+/// What was found of some rounds.
+pub(super) struct Found {
+    /// For each policy, the rounds.
+    pub(super) rounds: Vec<Vec<LoggedRound>>,
+    /// For each policy, how its probabilities were found.
+    pub(super) methods: Vec<String>,
+    /// How those of the logging policy were.
+    pub(super) method: String,
+    pub(super) design: Design,
+}
+
+/// The rounds as logs of each policy.
+pub(super) fn logged_rounds(
+    campaign: &Campaign,
+    rounds: &[u64],
+    policies: &[Algorithm],
+    tables: &Tables<'_>,
+    numbers: &mut Numbers,
+) -> Result<Found, Error> {
+    let mut found = Found {
+        rounds: vec![Vec::new(); policies.len()],
+        methods: vec![String::new(); policies.len()],
+        method: String::new(),
+        design: Design::FixedCounts,
+    };
+    for &round in rounds {
+        let table = tables.of(round).ok_or_else(|| Error::NeedsTables { rounds: vec![round] })?;
+        let past = Past::read(campaign, round, table)?;
+        found.design = weaker(found.design, design(&past.config));
+        let seen = Seen::new(campaign, &past, numbers)?;
+        seen.method.name().clone_into(&mut found.method);
+        for (place, algorithm) in policies.iter().enumerate() {
+            let (logged, method) = seen.by(campaign, &past, *algorithm)?;
+            found.rounds[place].push(logged);
+            method.name().clone_into(&mut found.methods[place]);
+        }
+    }
+    Ok(found)
+}
+
+/// How the sends of a round hang together.
+fn design(config: &Config) -> Design {
+    let fixed = |quota: &Option<Quota>| matches!(quota, Some(Quota::Exactly(_)));
+    let own = matches!(config.algorithm.scope(), Scope::Own | Scope::BestOf(_));
+    match config.algorithm.description().randomness {
+        Randomness::PerArm if own => {
+            let counts = config.promotion.iter().all(|promotion| fixed(&promotion.quota));
+            if counts && config.limits.budget.is_none() { Design::FixedCounts } else { Design::Independent }
+        }
+        _ => Design::Shared,
+    }
+}
+
+/// A past round with what does not depend on the target.
+struct Seen {
+    blocks: usize,
+    /// Of each arm, row by row: the probability of the logging policy, and the expected reward.
+    probability: Vec<f64>,
+    mean: Vec<f64>,
+    /// Of each block, its number in the log; of each row, its segment's.
+    promotion: Vec<u32>,
+    segment: Vec<u32>,
+    /// The sends: row, block, what they paid.
+    sends: Vec<(usize, usize, f64)>,
+    method: Method,
+}
+
+impl Seen {
+    fn new(campaign: &Campaign, past: &Past, numbers: &mut Numbers) -> Result<Self, Error> {
+        let (config, rows) = (&past.config, past.offer.len());
+        let blocks = config.promotion.len();
+        let logging = past.learner(campaign, config.algorithm)?;
+        let ridge = logging.policy().ridge();
+        let worth = |block: usize, reward: f64| {
+            let promotion = &config.promotion[block];
+            if config.is_profit() {
+                promotion.value.unwrap_or(1.0) * reward - promotion.cost.unwrap_or(0.0)
+            } else {
+                reward
+            }
+        };
+        let model = campaign.of_rules(&past.model, config)?;
+        let posteriors: Vec<Posterior> =
+            (0..blocks as u32).map(|block| model.posterior(block, ridge)).collect::<Result<_, _>>()?;
+        let mut mean = Vec::with_capacity(rows * blocks);
+        for row in 0..rows {
+            let x = past.offer.features(row);
+            mean.extend(posteriors.iter().enumerate().map(|(block, posterior)| worth(block, posterior.mean(&x))));
+        }
+        let row_of: HashMap<&str, usize> = (0..rows).map(|row| (past.offer.customer(row), row)).collect();
+        let mut sends = Vec::new();
+        for (sent, fate) in fates(campaign, past.round.t)?.into_iter().filter(|(sent, _)| !sent.hold_out) {
+            let (row, block) = place(&sent, &row_of, config).ok_or_else(|| Error::NotFound {
+                what: "customer",
+                name: format!("{:?}", sent.customer),
+                hint: " in the table".to_owned(),
+            })?;
+            // What did not arrive has earned nothing.
+            let reward = match fate {
+                Fate::Answered(reward) | Fate::Silent(reward) => reward,
+                Fate::Pending | Fate::Undelivered | Fate::Revoked => 0.0,
+            };
+            sends.push((row, block, worth(block, reward)));
+        }
+        let places: Vec<(usize, usize)> = sends.iter().map(|&(row, block, _)| (row, block)).collect();
+        let (probability, method) = chances(past, &logging, &places)?;
+        Ok(Self {
+            blocks,
+            probability,
+            mean,
+            promotion: config.promotion.iter().map(|promotion| numbers.promotion(&promotion.name)).collect(),
+            segment: (0..rows).map(|row| numbers.segment(past.offer.segment(row))).collect(),
+            sends,
+            method,
+        })
+    }
+
+    /// The round as a policy's log.
+    fn by(&self, campaign: &Campaign, past: &Past, algorithm: Algorithm) -> Result<(LoggedRound, Method), Error> {
+        let (target, method) = chances(past, &past.learner(campaign, algorithm)?, &[])?;
+        let arm = |&(row, block, reward): &(usize, usize, f64)| {
+            let place = row * self.blocks + block;
+            LoggedArm {
+                id: row as u64,
+                block: self.promotion[block],
+                segment: self.segment[row],
+                reward,
+                probability: self.probability[place],
+                target: target[place].min(1.0),
+                mean: self.mean[place],
+            }
+        };
+        let mut wanted: BTreeMap<(u32, u32), Wanted> = BTreeMap::new();
+        for (place, &own) in target.iter().enumerate().filter(|(_, own)| **own > 0.0) {
+            let (block, segment) = (self.promotion[place % self.blocks], self.segment[place / self.blocks]);
+            let wanted = wanted.entry((block, segment)).or_insert(Wanted { block, segment, ..Wanted::default() });
+            wanted.count += own;
+            wanted.reward += own * self.mean[place];
+            wanted.unsupported += if self.probability[place] > IMPOSSIBLE { 0.0 } else { own };
+            wanted.thin += if self.probability[place] < armwise::evaluate::THIN { own } else { 0.0 };
+        }
+        let arms = self.sends.iter().map(arm).collect();
+        Ok((LoggedRound { t: past.round.t, arms, wanted: wanted.into_values().collect() }, method))
+    }
+}
+
+/// A probability below this is nothing but rounding.
+const IMPOSSIBLE: f64 = 1e-12;
+
+fn place(sent: &Sent, rows: &HashMap<&str, usize>, config: &Config) -> Option<(usize, usize)> {
+    Some((*rows.get(&*sent.customer)?, config.block(&sent.promotion)?))
+}
+
+/// How many fresh rounds are counted where the library's own number leaves a send without a count.
+const MORE: usize = 1 << 14;
+
+/// The probability of each arm, row by row, and how it was found. `sends` are arms that were chosen, so that none of them
+/// can have none.
+fn chances(past: &Past, learner: &Learner, sends: &[(usize, usize)]) -> Result<(Vec<f64>, Method), Error> {
+    let found =
+        |replicates| past.offer.with_arms(|arms| learner.inclusion(past.round, arms, &past.constraint, replicates));
+    let mut chances = found(None)?;
+    let blocks = past.config.promotion.len();
+    let never =
+        |chances: &Inclusion| sends.iter().any(|(row, block)| chances.probabilities[row * blocks + block] <= 0.0);
+    if chances.method == Method::Counted && never(&chances) {
+        chances = found(Some(MORE))?;
+    }
+    Ok((chances.probabilities, chances.method))
+}

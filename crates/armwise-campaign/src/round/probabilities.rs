@@ -1,0 +1,79 @@
+//! How probable each decision of a round was, for those who evaluate other rules from the log later.
+//!
+//! It takes one more look at the table: a choice makes features only for customers that may be chosen, while a probability
+//! depends on everybody. So by default it is found where that is cheap.
+
+use super::{choices::PIECE, prepare::Parts};
+use crate::{
+    Error,
+    config::{Config, Probabilities},
+    input::Source,
+};
+use armwise::{Constraint, Decision, Including, Inclusion, Learner, Round};
+use rayon::prelude::*;
+use std::time::{Duration, Instant};
+
+/// Up to so many pairs of a customer and a promotion it is cheap.
+const CHEAP: u64 = 1 << 18;
+
+/// What was found, and how long it took.
+#[derive(Debug, Clone)]
+pub(super) struct Probable {
+    pub(super) found: Inclusion,
+    /// Whether the law of the threshold is written down, too.
+    pub(super) keeps_law: bool,
+    pub(super) took: Duration,
+}
+
+/// Writes the probability of each arm into the decision, if the rules want it and it can be had.
+pub(super) fn add(
+    (config, learner, round): (&Config, &Learner, Round),
+    rules: &Constraint,
+    (table, customers): (&dyn Source, u64),
+    parts: &Parts<'_>,
+    decision: &mut Decision,
+) -> Result<Option<Probable>, Error> {
+    let begun = Instant::now();
+    let mut including = learner.including(round, rules)?;
+    if !wanted(config, customers, rules, &including) {
+        return Ok(None);
+    }
+    if !including.is_certain() {
+        for rows in table.batches(Some(&parts.columns()))? {
+            let rows = rows?;
+            let own: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
+            let pieces: Vec<_> = own.par_iter().map(|rows| parts.prepare(rows, &[])).collect();
+            for piece in pieces {
+                if let Some(part) = piece?.main {
+                    part.with_arms(|arms| including.add(arms))?;
+                }
+            }
+        }
+    }
+    let found = including.add_probabilities(decision, None)?;
+    let keeps_law = config.probabilities == Probabilities::Always;
+    Ok(found.map(|found| Probable { found, keeps_law, took: begun.elapsed() }))
+}
+
+/// Whether the rules want them for so many rows, and they can be had without counting. A request of a service waits for its
+/// answer, so there they are found only if the rules say always.
+pub(super) fn wanted(config: &Config, rows: u64, rules: &Constraint, including: &Including<'_>) -> bool {
+    let few = rows.saturating_mul(config.promotion.len() as u64) <= CHEAP && config.rounds_per_segment == 1;
+    let wanted = match config.probabilities {
+        Probabilities::Never => false,
+        Probabilities::Always => true,
+        Probabilities::Cheap => few && (is_cheap(rules) || including.is_certain()),
+    };
+    wanted && including.is_known()
+}
+
+/// Whether an arm needs no solution of its own: customers compete for the places of each promotion, or in one promotion
+/// for one choice each.
+fn is_cheap(rules: &Constraint) -> bool {
+    match rules {
+        Constraint::TopK(_) => true,
+        Constraint::Assignment(rules) => rules.groups.is_empty() && rules.budget.is_none(),
+        Constraint::Quotas(rules) => rules.groups.is_empty(),
+        _ => false,
+    }
+}

@@ -1,0 +1,135 @@
+//! Policies evaluated on the past rounds of a campaign, with the tables that they were chosen from.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
+mod common;
+
+use armwise::{
+    Algorithm,
+    evaluate::{Confidence, Estimator},
+};
+use armwise_campaign::{
+    Campaign, Error, Source,
+    core::{Feedback, close},
+    evaluate::{Evaluated, Tables, evaluate, html},
+};
+use common::{Folder, begin, choose_round, customers, learn_text, noise, open};
+use std::{collections::BTreeMap, fmt::Write, path::Path};
+
+const RULES: &str = "segment = \"region\"\n[algorithm]\nname = \"arm-wise-ts\"\nv = 1.0\n\
+    [[promotion]]\nname = \"mail\"\nquota = 12\n[[promotion]]\nname = \"<call>\"\nquota = 6\n";
+
+/// A campaign with so many rounds, each answered and closed.
+fn played(folder: &Folder, table: &Path, rules: &str, rounds: u64) -> Campaign {
+    let mut campaign = begin(folder, table, rules).unwrap();
+    for round in 1..=rounds {
+        choose_round(&mut campaign, table).unwrap();
+        answer(&mut campaign, folder, round);
+        close(&mut campaign, round, None).unwrap();
+    }
+    campaign
+}
+
+fn answer(campaign: &mut Campaign, folder: &Folder, round: u64) {
+    let mut text = "decision,reward\n".to_owned();
+    for sent in campaign.sent(round).unwrap() {
+        let reward = f64::from(u8::from(noise(round, u64::from(sent.id.number)) < 0.4));
+        let _ = writeln!(text, "{},{reward}", campaign.tag().name(sent.id));
+    }
+    learn_text(campaign, folder, Feedback::Rewards, &text).unwrap();
+}
+
+fn policy(name: &str, parameters: &[(&str, f64)]) -> Algorithm {
+    Algorithm::new(name, parameters).unwrap()
+}
+
+fn evaluated(campaign: &Campaign, policies: &[Algorithm], table: &dyn Source) -> Result<Evaluated, Error> {
+    evaluate(campaign, policies, &Tables::Same(table), &Confidence::default())
+}
+
+#[test]
+fn the_policy_that_chose_is_worth_what_it_earned_and_parts_add_up() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let campaign = played(&folder, &table, RULES, 3);
+    let own = campaign.config().algorithm;
+    let found = evaluated(&campaign, &[own, policy("arm-wise-ts", &[("v", 0.7)])], &open(&table)).unwrap();
+    assert_eq!((found.rounds.as_slice(), found.unit), (&[1, 2, 3][..], "reward"));
+    let line = found.policies.iter().find(|line| line.algorithm == own).unwrap();
+    let of = &line.evaluation;
+    // The same draws give the same probabilities, so every weight is 1; those of an assignment are sampled, so that
+    // their sum is not quite 18.
+    let ips = of.by(Estimator::Ips).value.unwrap();
+    assert!((ips - found.logged).abs() < 1e-9 && of.gain.unwrap().abs() < 0.2 * found.logged, "{ips} {found:?}");
+    assert!((of.largest_weight - 1.0).abs() < 1e-9 && (of.wanted - 18.0).abs() < 0.2, "{of:?}");
+    for line in &found.policies {
+        let whole = line.value().unwrap();
+        let parts: f64 = line.promotions.iter().map(|part| part.value.unwrap()).sum();
+        assert!((parts - whole).abs() < 1e-9, "{line:?}");
+        let parts: f64 = line.segments.iter().filter_map(|part| part.value).sum();
+        assert!(line.segments.len() == 3 && (parts - whole).abs() < 1e-9, "{line:?}");
+    }
+    let page = html(&found);
+    assert!(page.contains("&lt;call&gt;") && !page.contains("<call>") && page.contains("arm-wise-ts v=0.7"));
+}
+
+#[test]
+fn a_policy_without_draws_leaves_a_log_that_tells_nothing_of_others() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let rules = RULES.replace("name = \"arm-wise-ts\"\nv = 1.0", "name = \"c2ucb\"\nalpha = 1.0");
+    let campaign = played(&folder, &table, &rules, 2);
+    let found = evaluated(&campaign, &[policy("random", &[])], &open(&table)).unwrap();
+    let of = &found.policies[0].evaluation;
+    assert!(!of.identified && of.unsupported > 0.5 && of.by(Estimator::Ips).value.is_none(), "{of:?}");
+    assert!(html(&found).contains("not identified"));
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_said() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers-1.csv", customers(60));
+    let other = folder.write("customers-2.csv", customers(61));
+    let mut campaign = begin(&folder, &table, RULES).unwrap();
+    let greedy = [policy("greedy", &[])];
+    let none = evaluate(&campaign, &greedy, &Tables::None, &Confidence::default()).unwrap_err();
+    assert_eq!(none.to_string(), "no round can be evaluated: none was chosen yet");
+    choose_round(&mut campaign, &table).unwrap();
+    let open_still = evaluated(&campaign, &greedy, &open(&table)).unwrap_err();
+    assert!(matches!(open_still, Error::NothingToEvaluate { .. }), "{open_still}");
+    answer(&mut campaign, &folder, 1);
+    close(&mut campaign, 1, None).unwrap();
+    let needs = evaluate(&campaign, &greedy, &Tables::None, &Confidence::default()).unwrap_err();
+    assert!(matches!(&needs, Error::NeedsTables { rounds } if rounds == &[1]), "{needs}");
+    let wrong = evaluated(&campaign, &greedy, &open(&other)).unwrap_err();
+    assert!(matches!(&wrong, Error::OtherTable { round: 1, .. }), "{wrong}");
+    choose_round(&mut campaign, &other).unwrap();
+    answer(&mut campaign, &folder, 2);
+    let each: BTreeMap<u64, Box<dyn Source + Send>> =
+        [(1, table.clone()), (2, other)].into_iter().map(|(round, path)| (round, Box::new(open(&path)) as _)).collect();
+    let both = evaluate(&campaign, &greedy, &Tables::Each(each), &Confidence::default()).unwrap();
+    assert_eq!(both.rounds, [1, 2], "all answers of round 2 are in, though it is not closed");
+    // The files of the folder are found by the number in their names; c.armwise and responses have none or no table.
+    let found = Tables::at(&folder.0, &campaign.config().tables).unwrap();
+    let again = evaluate(&campaign, &greedy, &found, &Confidence::default()).unwrap();
+    assert_eq!(again, both);
+    folder.write("week-2.csv", customers(3));
+    let twice = Tables::at(&folder.0, &campaign.config().tables).err().unwrap();
+    assert!(twice.to_string().contains("both say round 2"), "{twice}");
+    let nowhere = Tables::at(Path::new("/nowhere/at-all"), &campaign.config().tables).err().unwrap();
+    assert!(matches!(nowhere, Error::NotFound { .. }), "{nowhere}");
+}
+
+#[test]
+fn a_policy_is_asked_with_what_was_known_before_each_round() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let mut campaign = played(&folder, &table, RULES, 2);
+    let greedy = [policy("greedy", &[])];
+    let before = evaluated(&campaign, &greedy, &open(&table)).unwrap();
+    // A third round changes nothing about the first two, not in the last bit.
+    choose_round(&mut campaign, &table).unwrap();
+    let after = evaluated(&campaign, &greedy, &open(&table)).unwrap();
+    assert_eq!(after.policies, before.policies);
+    assert_eq!(after.left_out.len(), 1);
+}
