@@ -1,0 +1,13 @@
+//! The service as its users meet it: a server in a folder of its own, spoken to over a socket.
+
+#![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
+
+mod auth;
+mod common;
+mod document;
+mod errors;
+mod limits;
+mod once;
+mod pages;
+mod parity;
+mod walk;
