@@ -9,7 +9,11 @@
 
 mod bars;
 mod campaign;
+#[cfg(feature = "serve")]
+mod demo;
 mod reproduce;
+#[cfg(feature = "serve")]
+mod serve;
 mod simulate;
 mod visible;
 
@@ -31,6 +35,12 @@ struct Arguments {
 enum Command {
     #[command(flatten)]
     Campaign(campaign::Command),
+    /// Start a server with a made-up shop that keeps deciding and learning, and open its page.
+    ///
+    /// The shop is a client of the server's own API; its campaigns, `shop` and `letters`, are files like any other.
+    #[cfg(feature = "serve")]
+    #[command(after_help = "Example: armwise demo --port 8080 --data demo")]
+    Demo(demo::Arguments),
     /// Regenerate the paper's evaluation: figures, Table I, and a verdict per claim.
     ///
     /// Interrupting is safe: finished trials are kept in the folder .unfinished of the report's folder and the same
@@ -43,6 +53,18 @@ enum Command {
     /// a list of values makes a grid, the paired differences take the setting that was best on the same trials, which
     /// flatters larger grids.
     Simulate(simulate::Arguments),
+    /// Serve campaigns over HTTP: decisions, rewards, a page to watch them.
+    ///
+    /// A campaign is a file of the folder, as `armwise init` makes it, and can be read with `armwise status`, `why`,
+    /// `report` and `verify` meanwhile. An answer of 2xx means: on the disk, once. Ctrl-C stops after what was accepted
+    /// is finished.
+    #[cfg(feature = "serve")]
+    #[command(after_help = "Example: armwise serve --data armwise-data --listen 127.0.0.1:8080")]
+    Serve(serve::Arguments),
+    /// Make, list and revoke tokens for `armwise serve`.
+    #[cfg(feature = "serve")]
+    #[command(subcommand)]
+    Token(serve::TokenCommand),
     /// Print completions for a shell.
     #[command(after_help = "Example: armwise completions bash > ~/.local/share/bash-completion/completions/armwise")]
     Completions {
@@ -81,8 +103,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn obey(command: Command) -> u8 {
     let outcome = match command {
         Command::Campaign(command) => return campaign::run(&command),
+        #[cfg(feature = "serve")]
+        Command::Demo(arguments) => return served(demo::run(&arguments)),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => return served(serve::run(&arguments)),
+        #[cfg(feature = "serve")]
+        Command::Token(command) => return served(serve::token(&command)),
         Command::Completions { shell } => {
             // Not to stdout itself: on a pipe that nobody reads any more, the generator would panic.
             let mut script = Vec::new();
@@ -97,5 +125,18 @@ fn obey(command: Command) -> u8 {
             eprintln!("error: {}", visible::visible(&error.to_string()));
             2
         }
+    }
+}
+
+/// The exit code of what the service said.
+#[cfg(feature = "serve")]
+fn served(outcome: Result<(), armwise_server::problem::Fault>) -> u8 {
+    let Err(fault) = outcome else { return 0 };
+    eprintln!("error: {}", visible::visible(&fault.to_string()));
+    match fault.status().as_u16() {
+        404 => 4,
+        409 => 5,
+        500.. => 6,
+        _ => 2,
     }
 }

@@ -17,18 +17,22 @@ use clap::{Args, ValueEnum};
 use crate::bars::Bars;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Which {
+enum Problem {
     /// The artificial clustered case.
     Clustered,
     /// The sending promotion problem.
     Promotions,
+    /// Theorem 1 on two sets that must be taken whole.
+    TwoSets,
+    /// Which algorithm to use: many problems, with automatic, tuned and default parameters.
+    Which,
 }
 
 /// Arguments of `reproduce`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// One problem only.
-    which: Option<Which>,
+    which: Option<Problem>,
     /// A MovieLens file: ratings.csv, ratings.dat or the zip as downloaded. Without it ratings are generated.
     #[arg(long, value_name = "FILE")]
     ratings: Option<PathBuf>,
@@ -52,15 +56,19 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Options that have no meaning for the clustered case are refused, not ignored.
+/// Options that have no meaning for problems without ratings are refused, not ignored.
 fn check(arguments: &Arguments) -> Result<(), Error> {
-    let Some(Which::Clustered) = arguments.which else { return Ok(()) };
+    let problem = match arguments.which {
+        Some(Problem::Clustered) => "clustered",
+        Some(Problem::TwoSets) => "two-sets",
+        _ => return Ok(()),
+    };
     let ratings = arguments.ratings.as_ref().map(|path| ("--ratings", path.display().to_string()));
     let features = arguments.features.map(|features| ("--features", features.to_string()));
     match ratings.or(features) {
         None => Ok(()),
         Some((name, value)) => {
-            let must = "left out with clustered, which uses no ratings".to_owned();
+            let must = format!("left out with {problem}, which uses no ratings");
             Err(Error::Parameter { name, value, must })
         }
     }
@@ -70,8 +78,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     check(arguments)?;
     let options = Options {
         part: arguments.which.map(|which| match which {
-            Which::Clustered => Part::Clustered,
-            Which::Promotions => Part::Promotions,
+            Problem::Clustered => Part::Clustered,
+            Problem::Promotions => Part::Promotions,
+            Problem::TwoSets => Part::TwoSets,
+            Problem::Which => Part::Which,
         }),
         ratings: arguments.ratings.clone(),
         features: arguments.features.unwrap_or_default(),

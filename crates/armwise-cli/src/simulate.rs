@@ -22,6 +22,8 @@ const STUDY: &str = r#"The study; [problem] and [run] are shown with their defau
   rounds = 10
   order = "by-cluster"      # or "shuffled"
   spread = 0.0              # above 0: features stray from their centres
+  turn = 0.5                # theta turns by this angle (radians); it stays if left out
+  turn_round = 6            # from this round on; half of the rounds if left out
   # or
   kind = "promotions"
   ratings = "ratings.csv"   # a MovieLens file, found from the study's folder; generated if left out
@@ -31,6 +33,13 @@ const STUDY: &str = r#"The study; [problem] and [run] are shown with their defau
   k = 50
   n = 5000                  # 100 k
   rounds = 20
+  # or
+  kind = "two-sets"         # k look-alikes that pay 0.5, tried first, and k others that pay 0.8
+  k = 100
+  theta = [0.5, 0.8]
+  constraint = "explicit"   # one whole set; or "linear" (k of one kind), "top-k", "quotas", "assignment"
+  spare = 0                 # arms of each kind beyond k
+  rounds = 100
 
   [run]
   trials = 100
@@ -49,7 +58,9 @@ const STUDY: &str = r#"The study; [problem] and [run] are shown with their defau
 fn study() -> String {
     let algorithm = |description: &&Description| {
         let value = |parameter: &Parameter| format!("{} = {}", parameter.name, parameter.default);
-        let parameters: Vec<String> = description.parameters.iter().map(value).collect();
+        let mut parameters: Vec<String> = description.parameters.iter().map(value).collect();
+        let switches = description.switches.iter();
+        parameters.extend(switches.map(|switch| format!("{} = {:?}", switch.name, switch.default)));
         format!("\n  #   {:<14} {:<33} {}", description.name, parameters.join(", "), description.about)
     };
     let algorithms: String = Algorithm::ALL.iter().map(algorithm).collect();
@@ -87,13 +98,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         "algorithm", "parameters", "trials", "reward", "regret"
     );
     for entry in &found.results {
-        let params: Vec<String> = entry.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let (reward, regret) = (entry.cumulative_reward, entry.regret);
         let clusters = entry.clusters_per_round.first().map_or(String::new(), |mean| format!("{mean:.2}"));
         println!(
             "{:<16} {:<36} {:>7} {:>20} {:>20}  {clusters}",
             entry.algorithm,
-            params.join(" "),
+            entry.parameters().join(" "),
             entry.trials,
             with_se(reward.mean, reward.se),
             with_se(regret.mean, regret.se),

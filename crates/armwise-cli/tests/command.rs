@@ -118,10 +118,13 @@ fn the_help_s_studies_run() {
     let help = String::from_utf8(run(&["simulate", "--help"]).stdout).unwrap();
     assert!(armwise::Algorithm::NAMES.iter().all(|name| help.contains(&format!("#   {name} "))), "{help}");
     let study = help.split("their defaults:").nth(1).unwrap().replace("trials = 100", "trials = 1");
-    let (first, rest) = study.split_once("# or\n").unwrap();
-    let (second, rest) = rest.split_once("[run]").unwrap();
-    let second = second.replace("ratings = ", "# ").replace("k = 50", "k = 3").replace("n = 5000", "n = 100");
-    for problem in [first.to_owned(), format!("[problem]\n{second}")] {
+    let (problems, rest) = study.split_once("[run]").unwrap();
+    let problems: Vec<&str> = problems.split("# or\n").collect();
+    assert_eq!(problems.len(), 3);
+    for problem in problems {
+        let problem = problem.replace("[problem]", "").replace("ratings = ", "# ");
+        let problem = problem.replace("k = 50", "k = 3").replace("n = 5000", "n = 100");
+        let problem = format!("[problem]\n{problem}");
         fs::write(&file, format!("{problem}[run]{rest}")).unwrap();
         let output = run(&["simulate", text(&file)]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

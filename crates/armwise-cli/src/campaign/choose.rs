@@ -57,6 +57,7 @@ pub(crate) struct Arguments {
     threads: Option<u16>,
 }
 
+#[expect(clippy::too_many_lines, reason = "what is printed, line by line")]
 pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
     if let Some(threads) = arguments.threads {
         // Fails only if the pool is already there, which it is not: this runs first.
@@ -119,6 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             say("warning: the round was revoked since, so nothing should be sent\n");
         }
     }
+    // Short times are not worth a line.
+    let took = choice.probabilities_took().filter(|took| took.as_secs() >= 5);
     let aside = hold_out.as_ref().map(|file| file.path().display().to_string());
     let summary = if arguments.dry_run {
         if let Some(out) = out {
@@ -144,6 +147,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         print(true, &summary, String::new);
     }
     say(&text::chosen(&summary, arguments.dry_run));
+    if let (Some(took), Some(method)) = (took, summary.probabilities) {
+        let seconds = took.as_secs_f64();
+        say(&format!("  the probabilities of the sends ({}) took {seconds:.1} s of it\n", method.name()));
+    }
     match aside {
         Some(file) => say(&format!("  the hold-out is in {file}: uplift needs its outcomes too\n")),
         None if summary.hold_out > 0 => {

@@ -74,6 +74,8 @@ fn exit_code(error: &Error) -> u8 {
         | Error::UnknownFormat { .. }
         | Error::Config { .. }
         | Error::Usage(_)
+        | Error::NeedsTables { .. }
+        | Error::OtherTable { .. }
         | Error::Output { .. }
         | Error::Refused(
             Refusal::BadRound(_)
@@ -83,8 +85,14 @@ fn exit_code(error: &Error) -> u8 {
             | Refusal::TooManyDecisions(_),
         ) => USAGE,
         Error::NotFound { .. } | Error::NoCampaign { .. } | Error::NeverChosen { .. } => NOT_FOUND,
-        Error::Exists { .. } | Error::Refused(_) | Error::HeadMoved { .. } | Error::KeyUsed { .. } => CONFLICT,
+        Error::NothingToEvaluate { .. }
+        | Error::NoAnswers
+        | Error::Exists { .. }
+        | Error::Refused(_)
+        | Error::HeadMoved { .. }
+        | Error::KeyUsed { .. } => CONFLICT,
         Error::Storage { .. }
+        | Error::DiskFull { .. }
         | Error::Damaged { .. }
         | Error::OldSchema { .. }
         | Error::Linked { .. }
@@ -99,6 +107,8 @@ fn hint(error: &Error) -> Option<&'static str> {
     Some(match error {
         Error::NoCampaign { .. } => "`armwise init` makes one",
         Error::NeverChosen { .. } => "give it with --table",
+        Error::NeedsTables { .. } => "give the folder that has them with --tables",
+        Error::NoAnswers => "`armwise learn --logged` takes them",
         Error::NoRewards { .. } => {
             "say what each is worth with --only-responders, or name the column with --reward-column"
         }

@@ -7,11 +7,13 @@ mod amend;
 mod backup;
 mod choose;
 mod config;
+mod evaluate;
 mod failure;
 mod init;
 mod learn;
 mod look;
 mod migrate;
+mod policies;
 mod refit;
 mod rejects;
 mod streams;
@@ -77,6 +79,14 @@ pub(crate) enum Command {
     /// What was sent, what came back and what was learned, as one HTML page.
     #[command(after_help = "Example: armwise report spring.armwise --html report.html")]
     Report(look::ReportArguments),
+    /// What other policies would have earned in past rounds, from the log alone.
+    #[command(
+        after_help = "Example: armwise evaluate spring.armwise --tables weeks --policy arm-wise-ts --param v=0.1,0.3 --policy c2ucb --html policies.html\nWithout --policy: the campaign's own and greedy. Without the tables of past rounds nothing can be said of other policies: only they have the features of those who were not chosen."
+    )]
+    Evaluate(evaluate::Arguments),
+    /// Which algorithm to choose with: candidates compete in worlds fitted to the customers and answers.
+    #[command(after_help = "Example: armwise advise spring.armwise customers.parquet --tables weeks")]
+    Advise(evaluate::AdviseArguments),
     /// Write sends, the hold-out, results, the learner or the journal to a file.
     #[command(after_help = "Example: armwise export spring.armwise sends --round 3 --out sends.csv")]
     Export(look::ExportArguments),
@@ -193,6 +203,8 @@ pub(crate) fn run(command: &Command) -> u8 {
         Command::Status(arguments) => look::status(arguments),
         Command::Why(arguments) => look::why(arguments),
         Command::Report(arguments) => look::report(arguments),
+        Command::Evaluate(arguments) => evaluate::run(arguments),
+        Command::Advise(arguments) => evaluate::advise(arguments),
         Command::Export(arguments) => look::export(arguments),
         Command::Verify(arguments) => look::verify(arguments),
         Command::Replay(arguments) => look::replay(arguments),

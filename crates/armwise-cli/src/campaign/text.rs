@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::visible::on_one_line;
 use armwise_campaign::{
-    core::{Closed, HoldOutStatus, Learned, RoundStatus, Status, Verified, Why},
+    core::{Closed, Disagreement, HoldOutStatus, Learned, RoundStatus, Status, Verified, Why},
     round::{ChosenSummary, HoldOutRules, Warning},
 };
 
@@ -55,6 +55,9 @@ pub(super) fn chosen(summary: &ChosenSummary, dry_run: bool) -> String {
         summary.expected_reward,
         percent(summary.exploration)
     );
+    if let Some(auto) = summary.auto {
+        let _ = writeln!(text, "  as the rewards tell: {auto}");
+    }
     if summary.resting > 0 || summary.hold_out_customers > 0 {
         let _ = writeln!(
             text,
@@ -165,6 +168,24 @@ pub(super) fn status(status: &Status) -> String {
         status.model,
         status.head
     );
+    if let Some(auto) = status.auto {
+        let _ = writeln!(text, "the next round, as the rewards tell: {auto}");
+    }
+    if let Some(Disagreement { since, until, log_factor, gamma }) = status.drift {
+        let forget =
+            if gamma < 1.0 { format!("; gamma = {gamma} would have predicted them best") } else { String::new() };
+        let _ = writeln!(
+            text,
+            "warning: rounds {since} to {until} disagree with those before more than chance explains (log Bayes factor \
+             {log_factor:.1}){forget}"
+        );
+    }
+    if status.compacted > 0 {
+        let _ = writeln!(text, "single decisions of rounds up to {} were given up", status.compacted);
+    }
+    if status.behind {
+        text += "something was heard that the model does not know yet\n";
+    }
     let mean = |mean: Option<f64>| mean.map_or("-".to_owned(), |mean| format!("{mean:.4}"));
     let _ = writeln!(
         text,
@@ -185,6 +206,9 @@ pub(super) fn status(status: &Status) -> String {
             "{:>5}  {:<20} {window:<7} {:>8} {:>8} {:>8} {:>8} {:>11} {mean:>11}{so_far}",
             line.round, line.at, line.sends, line.answered, line.silent, line.pending, line.undelivered
         );
+        if let (Some(through), Some(rounds)) = (line.through, line.rounds) {
+            let _ = writeln!(text, "       {rounds} rounds, up to {through}");
+        }
         for (flaw, count) in &line.aside {
             let _ = writeln!(text, "       pending: {count} {}, whose rows were put aside", flaw.text());
         }
@@ -243,6 +267,9 @@ pub(super) fn why(why: &Why) -> String {
             line.width,
             line.score
         );
+        if let Some(probability) = line.probability {
+            let _ = writeln!(text, "  it was chosen with probability {probability:.4}");
+        }
         for part in &line.contributions {
             let own = part.own.as_ref().map_or(String::new(), |own| format!(" = {own}"));
             let _ = writeln!(text, "    {:+.4}  {}{own}", part.adds, on_one_line(&part.feature));
@@ -254,7 +281,11 @@ pub(super) fn why(why: &Why) -> String {
 pub(super) fn verified(verified: &Verified) -> String {
     if verified.good {
         let model = verified.model.map_or(String::new(), |model| format!(", model {model}"));
-        return format!("good: {} entries{model}\n", verified.entries);
+        let from = match verified.decisions_from {
+            1 => String::new(),
+            from => format!("; single decisions can be replayed from round {from} on, those before were given up"),
+        };
+        return format!("good: {} entries{model}{from}\n", verified.entries);
     }
     let mut text = String::new();
     for finding in &verified.findings {

@@ -6,7 +6,7 @@
 use crate::random::customers;
 
 /// Good commands, from which the others are made. T is a table of answers, R are rules, N is a name for a new file.
-const GOOD: [&str; 35] = [
+const GOOD: [&str; 36] = [
     "choose c.armwise customers.csv --out N.csv",
     "choose c.armwise customers.csv --json",
     "choose c.armwise customers.csv --dry-run --out N.csv",
@@ -36,6 +36,7 @@ const GOOD: [&str; 35] = [
     "export c.armwise results --out N.parquet",
     "export c.armwise learner --out N.json",
     "export c.armwise log",
+    "evaluate c.armwise --tables customers.csv --policy greedy --html N.html",
     "verify c.armwise",
     "replay c.armwise --until 2",
     "backup c.armwise N.armwise",
