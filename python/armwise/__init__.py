@@ -17,7 +17,10 @@ The same seed, arms and rewards give the same bits as in Rust, whatever the numb
 """
 
 from . import lab, policies
+from ._answers import RewardsAnswer, ServedArm, ServedDecision, ServiceError
 from ._armwise import Context, InfeasibleError, __version__
+from ._async_client import AsyncClient, AsyncServedCampaign
+from ._client import Client, ServedCampaign
 from ._threads import _from_environment, set_threads, threads
 from .campaign import (
     Campaign,
@@ -43,6 +46,8 @@ from .constraints import (
     TopK,
 )
 from .decision import ChosenArm, Decision
+from .evaluation import Evaluation, evaluate
+from .inclusion import Inclusion
 from .loading import load
 from .policies import *  # noqa: F403
 from .policy import Policy, Theory
@@ -52,17 +57,22 @@ _from_environment()
 
 __all__ = [
     "Assignment",
+    "AsyncClient",
+    "AsyncServedCampaign",
     "Budget",
     "Campaign",
     "CampaignError",
     "Catalogue",
     "ChosenArm",
+    "Client",
     "ConflictError",
     "Constraint",
     "Context",
     "Decision",
+    "Evaluation",
     "Explicit",
     "Group",
+    "Inclusion",
     "InfeasibleError",
     "InputError",
     "Linear",
@@ -72,12 +82,18 @@ __all__ = [
     "Policy",
     "Quota",
     "Quotas",
+    "RewardsAnswer",
     "Selection",
+    "ServedArm",
+    "ServedCampaign",
+    "ServedDecision",
+    "ServiceError",
     "StorageError",
     "Term",
     "Theory",
     "TopK",
     "__version__",
+    "evaluate",
     "lab",
     "load",
     "set_threads",

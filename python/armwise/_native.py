@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from . import _values
+from . import _armwise, _values
 from ._armwise import InfeasibleError
 from .constraints import (
     AnyConstraint,
@@ -64,6 +65,37 @@ def native(constraint: int | Constraint | Oracle, arms: Arms) -> int | str | Ora
         groups = [made for group in constraint.groups for made in _groups(group, arms)]
         constraint = dataclasses.replace(constraint, groups=groups)
     return constraint.to_json() if isinstance(constraint, Constraint) else constraint
+
+
+def scoped(offered: Any, columns: list[str], constraint: int | Constraint | Oracle) -> Any:
+    """What is offered, with numbers for the strings of the columns by which arms share their draws: equal strings have
+    equal numbers in every table and part."""
+    arms = offered.arms
+    texts = [name for name in columns if name in arms.labels]
+    if not texts:
+        return offered
+    for name in texts:
+        refuse_strings_for_both(name, constraint)
+    columns_of = [
+        (name, in_numbers(arms.labels[name], values) if name in texts else values) for name, values in arms.columns
+    ]
+    labels = {name: labels for name, labels in arms.labels.items() if name not in texts}
+    return offered._replace(arms=arms._replace(columns=columns_of, labels=labels))
+
+
+def refuse_strings_for_both(name: str, constraint: int | Constraint | Oracle) -> None:
+    """Refuses a column of strings that both a group of the constraint and the scope of draws name."""
+    if isinstance(constraint, Constraint) and name in constraint.columns():
+        raise TypeError(
+            f"column {name!r} holds strings, and both the constraint and the policy's scope name it: "
+            "give a second column for the scope, or numbers"
+        )
+
+
+def in_numbers(labels: list[str], codes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The numbers of strings, given as places in a list of labels; a missing one is 0."""
+    numbers = np.array([*_armwise.numbers_of(labels), 0.0])
+    return np.ascontiguousarray(numbers[np.where(np.isnan(codes), len(labels), codes).astype(np.int64)])
 
 
 def _groups(group: Group, arms: Arms) -> list[Group]:

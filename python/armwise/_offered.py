@@ -32,6 +32,9 @@ class Offered(Protocol):
     def observe(self, learner: _armwise.Learner, t: int, rewards: Any, blocks: Any, weights: Any) -> None:
         """Learns the rows."""
 
+    def offer(self, own: Any) -> tuple[Any, Any, Any, Any]:
+        """Features, ids, mask and columns, for probabilities."""
+
 
 class Dense(NamedTuple):
     """Arms in arrays."""
@@ -52,6 +55,10 @@ class Dense(NamedTuple):
     def observe(self, learner: _armwise.Learner, t: int, rewards: Any, blocks: Any, weights: Any) -> None:
         learner.observe(t, self.arms.x, rewards, blocks, weights)
 
+    def offer(self, own: Any) -> tuple[Any, Any, Any, Any]:
+        _refuse_own(own)
+        return self.arms.x, self.arms.ids, self.arms.eligible, self.arms.columns
+
 
 class Listed(NamedTuple):
     """Arms of a catalogue; `arms` has no features."""
@@ -71,6 +78,10 @@ class Listed(NamedTuple):
 
     def observe(self, learner: _armwise.Learner, t: int, rewards: Any, blocks: Any, weights: Any) -> None:
         raise TypeError("a catalogue is chosen from; give the features of the rows that were paid as an array")
+
+    def offer(self, own: Any) -> tuple[Any, Any, Any, Any]:
+        _refuse_own(own)
+        return self.catalogue, None, self.arms.eligible, self.arms.columns
 
 
 class Sparse(NamedTuple):
@@ -95,12 +106,21 @@ class Sparse(NamedTuple):
     def observe(self, learner: _armwise.Learner, t: int, rewards: Any, blocks: Any, weights: Any) -> None:
         learner.observe_sparse(t, self.x, rewards, blocks, weights)
 
+    def offer(self, own: Any) -> tuple[Any, Any, Any, Any]:
+        raise TypeError("X is sparse, and probabilities need all arms at once: give X.toarray()")
+
     @staticmethod
     def _refuse(own: Any) -> None:
         if own is not None:
             raise TypeError(
                 f"X is sparse, and {type(own).__name__}, a policy of your own, sees all arms at once: give X.toarray()"
             )
+
+
+def _refuse_own(own: Any) -> None:
+    if own is not None:
+        name = type(own).__name__
+        raise TypeError(f"{name} is a policy of your own, whose scores have no known law: count its choices instead")
 
 
 def offered(x: Any, *, known: list[str] | None = None, **given: Any) -> Offered:

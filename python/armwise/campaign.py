@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from . import _armwise, _html
+from .evaluation import described
 from .loading import parse
 from .policy import Policy
 
@@ -321,6 +322,43 @@ class Campaign:
         """What was sent, what came back and what was learned; with `html`, also as a page at that path."""
         return self._native.report(None if html is None else os.fspath(html))
 
+    def evaluate(
+        self,
+        policies: Sequence[Policy],
+        tables: Rows | Mapping[int, Rows] | None = None,
+        *,
+        level: float = 0.95,
+        html: str | os.PathLike[str] | None = None,
+        **reading: Unpack[Reading],
+    ) -> dict[str, Any]:
+        """What these policies would have earned in the past rounds, with what was known before each; ranked, with
+        intervals, beside what was earned. With `html`, also as a page at that path.
+
+        The tables that the rounds were chosen from are needed, for the features of those who were not chosen: a folder
+        in which the last number of a file's name is its round, a dictionary of tables by round, or one table that
+        served every round.
+        """
+        return self._native.evaluate(
+            described(policies), _past(tables), _reading(reading), level, None if html is None else os.fspath(html)
+        )
+
+    def advise(
+        self,
+        table: Rows,
+        candidates: Sequence[Policy] = (),
+        *,
+        tables: Rows | Mapping[int, Rows] | None = None,
+        rounds: int = 8,
+        trials: int = 32,
+        **reading: Unpack[Reading],
+    ) -> dict[str, Any]:
+        """Which algorithm to choose with: candidates compete in worlds fitted to the customers of a table and to the
+        answers so far, those of past sends included. `recommendation` and `reason` say which, `candidates` by how much,
+        `unknown` what this cannot know; with `tables`, as for `evaluate`, `evaluated` is what past rounds say."""
+        return self._native.advise(
+            _rows(table), _reading(reading), described(candidates), _past(tables), rounds, trials
+        )
+
     def verify(self) -> dict[str, Any]:
         """Checks all of the file against its journal: `good`, and if not, `findings` with what can be recovered."""
         return self._native.verify()
@@ -380,6 +418,17 @@ def _rows(table: Rows) -> Any:
     raise TypeError(
         f"a table is a path or has __arrow_c_stream__, as frames of pandas and polars do, not {type(table)}"
     )
+
+
+def _past(tables: Rows | Mapping[int, Rows] | None) -> tuple[str | None, list[tuple[int, Any]]] | None:
+    """A path, or tables by round; round 0 is every round."""
+    if tables is None:
+        return None
+    if isinstance(tables, str | os.PathLike):
+        return os.fspath(tables), []
+    if isinstance(tables, Mapping):
+        return None, [(round, _rows(table)) for round, table in tables.items()]
+    return None, [(0, _rows(tables))]
 
 
 def _reading(reading: Reading) -> tuple[str | None, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from . import _armwise, _html
+from . import _armwise, _html, _values
 from ._native import relabelled
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class ChosenArm(NamedTuple):
     draw: float
     #: What the oracle saw.
     score: float
+    #: How probable it was that it would be chosen; NaN where that was not asked for.
+    probability: float = float("nan")
 
 
 class Decision:
@@ -96,6 +98,22 @@ class Decision:
         return self._native.draws
 
     @property
+    def probability(self) -> NDArray[np.float64]:
+        """How probable it was that each would be chosen, before the draws; NaN where that was not asked for.
+
+        >>> import armwise as aw, numpy as np
+        >>> d = aw.ArmWiseTS(v=0.5).choose(np.eye(4), k=1, probabilities=True)
+        >>> d.probability.round(6).tolist(), d.method
+        ([0.25], 'exact')
+        """
+        return self._native.probability
+
+    @property
+    def method(self) -> str | None:
+        """How the probabilities were found, as `Inclusion.method` says; None where they were not."""
+        return self._native.method
+
+    @property
     def features(self) -> NDArray[np.float64]:
         """The features of the chosen arms."""
         return self._native.features
@@ -109,6 +127,17 @@ class Decision:
     def seed(self) -> int:
         """The seed of the run."""
         return self._native.seed
+
+    @property
+    def auto(self) -> dict[str, float] | None:
+        """What the policy chose by itself, where a parameter is "auto" or the noise is estimated: `lambda`, `v` or
+        `alpha`, and `sigma`, the noise of the rewards; None otherwise.
+
+        >>> import armwise as aw
+        >>> aw.ArmWiseTS(lam="auto", v="auto").choose([[1.0], [2.0]], k=1).auto
+        {'lambda': 1.0, 'sigma': 1.0, 'v': 0.25}
+        """
+        return self._native.auto
 
     @property
     def objective(self) -> float:
@@ -125,6 +154,42 @@ class Decision:
         """ "optimal"; "gap" if a better super arm up to `bound` may exist; "unknown" after an oracle of your own."""
         return self._native.status
 
+    def examined(self, probabilities: ArrayLike) -> Decision:
+        """The decision of a slate whose places are examined with these probabilities, one for each chosen arm: learn
+        and correct rewards with it in place of the decision itself. The features are multiplied, since the expected
+        reward of place j is q_j theta' x.
+
+        >>> import armwise as aw
+        >>> policy = aw.Greedy()
+        >>> slate = policy.choose([[1.0], [1.0]], k=2)
+        >>> policy.learn(slate.examined([1.0, 0.5]), [1.0, 1.0])
+        >>> policy.theta_.round(4)
+        array([0.6667])
+        """
+        given = np.asarray(probabilities, dtype=np.float64).ravel().tolist()
+        return Decision(self._native.examined(given), self._labels)
+
+    def up_to_click(self, click: int | None, shown: Sequence[int] | None = None) -> dict[tuple[Any, int], float]:
+        """The rewards of a cascade, for `learn`: of the arms up to the first click, at place `click` of those shown, 1
+        for it and 0 for those above; below it nobody looked. Without a click (None) every arm was seen. `shown` has the
+        places of the chosen arms in the order in which they were shown, if that is not the decision's own.
+
+        >>> import armwise as aw
+        >>> policy = aw.Greedy(lam=1.0)
+        >>> slate = policy.choose([[0.1], [0.2], [0.3]], k=3, ids=["a", "b", "c"])
+        >>> rewards = slate.up_to_click(1)
+        >>> list(rewards.values())
+        [0.0, 1.0]
+        >>> policy.learn(slate, rewards)
+        """
+        places = range(len(self)) if shown is None else [_values.whole(place, "shown") for place in shown]
+        seen = list(places) if click is None else list(places)[: _values.whole(click, "click") + 1]
+        if (click is not None and len(seen) <= click) or any(place >= len(self) for place in seen):
+            raise IndexError(f"place {click if click is not None else max(seen)} of a slate of {len(places)}")
+        ids, blocks = list(self.ids), self.blocks.tolist()
+        ids = [key.item() if isinstance(key, np.generic) else key for key in ids]
+        return {(ids[place], blocks[place]): float(at == click) for at, place in enumerate(seen)}
+
     @property
     def prices(self) -> dict[str, float]:
         """What one more unit of a limit would be worth."""
@@ -136,7 +201,7 @@ class Decision:
         return {relabelled(limit, self._labels): counts for limit, counts in self._native.missing.items()}
 
     def _columns(self) -> dict[str, Any]:
-        return {
+        columns = {
             "id": self._native.ids,
             "row": self.rows,
             "block": self.blocks,
@@ -145,25 +210,26 @@ class Decision:
             "draw": self.draws,
             "score": self.scores,
         }
+        return columns if self.method is None else {**columns, "probability": self.probability}
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The decision as an Arrow stream: `pyarrow.table(d)`, `polars.DataFrame(d)`, DuckDB."""
         return _armwise.export(list(self._columns().items()))
 
     def to_arrow(self) -> pyarrow.Table:
-        """A pyarrow table: id, row, block, mean, width, draw, score."""
+        """A pyarrow table: id, row, block, mean, width, draw, score; and probability, where it was asked for."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas frame: id, row, block, mean, width, draw, score."""
+        """A pandas frame: id, row, block, mean, width, draw, score; and probability, where it was asked for."""
         import pandas
 
         return pandas.DataFrame(self._columns())
 
     def to_polars(self) -> polars.DataFrame:
-        """A polars frame: id, row, block, mean, width, draw, score."""
+        """A polars frame: id, row, block, mean, width, draw, score; and probability, where it was asked for."""
         import polars
 
         return polars.DataFrame(self)

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -193,7 +194,11 @@ class Environment:
 
 
 def _label(policy: Policy) -> str:
-    shown = {n: v for n, v in policy.get_params(deep=False).items() if n not in ("blocks", "seed", "ties", "gamma")}
+    usual = {name: given.default for name, given in inspect.signature(type(policy).__init__).parameters.items()}
+    # Switches are said only where they are not as usual.
+    hidden = {"blocks", "seed", "ties", "gamma"}
+    hidden |= {name for name in policy._switches if getattr(policy, name) == usual[name]}
+    shown = {n: v for n, v in policy.get_params(deep=False).items() if n not in hidden}
     ties = "" if policy.ties == "by-id" else f", ties={policy.ties!r}"
     gamma = "" if policy.gamma == 1.0 else f", gamma={policy.gamma!r}"
     return f"{type(policy).__name__}({', '.join(f'{n}={v!r}' for n, v in shown.items())}{ties}{gamma})"

@@ -18,11 +18,12 @@ def _from_spec(text: str) -> Policy:
         raise ValueError("the file holds a policy of your own; make it and call its restore(path)")
     if name not in ALGORITHMS:
         raise ValueError(f"algorithm {name!r} is unknown; it must be one of {', '.join(ALGORITHMS)}")
+    made = ALGORITHMS[name]
+    is_theory = {key: isinstance(value, dict) and key not in made._switches for key, value in spec.items()}
     params = {
-        "lam" if key == "lambda" else key: Theory(**value) if isinstance(value, dict) else value
-        for key, value in spec.items()
+        "lam" if key == "lambda" else key: Theory(**value) if is_theory[key] else value for key, value in spec.items()
     }
-    return ALGORITHMS[name](**params)
+    return made(**params)
 
 
 def load(path: str | os.PathLike[str]) -> Policy:

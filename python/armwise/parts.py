@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arms, _armwise, _values
-from ._native import named, native, resolve
+from ._native import in_numbers, named, native, refuse_strings_for_both, resolve
 from .constraints import AnyConstraint, Constraint
 from .decision import Decision
 
@@ -75,6 +75,8 @@ class Choice:
     floors: tuple[float, ...] | None = None
     #: Whether the floors are a guess, which the decision proves or refutes.
     guessed: bool = False
+    #: The column by which arms share their draws, if there is one.
+    scope: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -104,12 +106,15 @@ class Choice:
         wanted = resolve(constraint, k)
         if not isinstance(wanted, int | Constraint):
             raise TypeError("an oracle written in Python sees all arms at once: use policy.choose")
-        columns = wanted.columns() if isinstance(wanted, Constraint) else ()
+        columns = [*(wanted.columns() if isinstance(wanted, Constraint) else ()), *policy._scope_columns()]
         labels = {
             name: sorted(map(str, values))
             for name, values in (groups or {}).items()
             if any(isinstance(value, str) for value in values)
         }
+        for name in policy._scope_columns():
+            if name in labels:
+                refuse_strings_for_both(name, wanted)
         picked = [features] if isinstance(features, str) else list(features)
         known = getattr(policy, "feature_names_in_", None)
         if known is not None:
@@ -136,6 +141,7 @@ class Choice:
             eligible=flags,
             columns=tuple(columns),
             labels=labels,
+            scope=tuple(policy._scope_columns()),
         )
 
     @property
@@ -218,6 +224,8 @@ class Choice:
         """A column of strings by the numbers of the whole table."""
         if labels is None:
             return values
+        if name in self.scope:
+            return in_numbers(labels, values)
         known = {label: place for place, label in enumerate(self.labels.get(name, ()))}
         for label in labels:
             if label not in known:

@@ -11,6 +11,9 @@ Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .policy import Policy, Theory
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "CombLinTS",
     "CombLinUCB",
     "Greedy",
+    "HallucinatedC2UCB",
     "Random",
     "RoundWiseTS",
 ]
@@ -31,7 +35,7 @@ class Greedy(Policy):
 
     score(i) = theta_hat' x(i)
 
-    Parameters: lam above 0.
+    Parameters: lam above 0 or "auto".
 
     >>> import armwise as aw
     >>> policy = aw.Greedy()
@@ -45,7 +49,7 @@ class Greedy(Policy):
 
     def __init__(
         self,
-        lam: float = 1.0,
+        lam: float | str = 1.0,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -130,7 +134,7 @@ class C2UCB(Policy):
 
     score(i) = theta_hat' x(i) + alpha_t width(i)
 
-    Parameters: lam above 0, alpha at least 0 or a Theory.
+    Parameters: lam above 0 or "auto", alpha at least 0 or "auto" or a Theory.
 
     >>> import armwise as aw
     >>> policy = aw.C2UCB()
@@ -144,8 +148,8 @@ class C2UCB(Policy):
 
     def __init__(
         self,
-        lam: float = 1.0,
-        alpha: float | Theory = 0.1,
+        lam: float | str = 1.0,
+        alpha: float | str | Theory = 0.1,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -163,24 +167,28 @@ class PC2UCB(Policy):
 
     score(i) = theta_hat' x(i) + (1 + c U(i)) alpha_t width(i), U(i) ~ U[0, 1)
 
-    Parameters: lam above 0, alpha at least 0 or a Theory, c at least 0.
+    Parameters: lam above 0 or "auto", alpha at least 0 or "auto" or a Theory, c at least 0.
+
+    scope: who shares a draw, "own", "shared", {"mixed": 0.5}, {"group": column}, {"best-of": 10 or {"k": 100}}.
 
     >>> import armwise as aw
     >>> policy = aw.PC2UCB()
     >>> policy
-    PC2UCB(lam=1.0, alpha=0.1, c=1.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    PC2UCB(lam=1.0, alpha=0.1, c=1.0, scope='own', blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
 
     name = "pc2ucb"
+    _switches = ("scope",)
 
     def __init__(
         self,
-        lam: float = 1.0,
-        alpha: float | Theory = 0.1,
+        lam: float | str = 1.0,
+        alpha: float | str | Theory = 0.1,
         c: float = 1.0,
         *,
+        scope: str | Mapping[str, Any] = "own",
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
@@ -189,6 +197,7 @@ class PC2UCB(Policy):
         self.lam = lam
         self.alpha = alpha
         self.c = c
+        self.scope = scope
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
@@ -198,7 +207,7 @@ class RoundWiseTS(Policy):
 
     score(i) = theta_tilde' x(i), theta_tilde ~ N(theta_hat, v_t^2 V^-1)
 
-    Parameters: lam above 0, v at least 0 or a Theory.
+    Parameters: lam above 0 or "auto", v at least 0 or "auto" or a Theory.
 
     >>> import armwise as aw
     >>> policy = aw.RoundWiseTS()
@@ -212,8 +221,8 @@ class RoundWiseTS(Policy):
 
     def __init__(
         self,
-        lam: float = 1.0,
-        v: float | Theory = 0.1,
+        lam: float | str = 1.0,
+        v: float | str | Theory = 0.1,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -231,23 +240,30 @@ class ArmWiseTS(Policy):
 
     score(i) = theta_hat' x(i) + v_t z(i) width(i), z(i) ~ N(0, 1)
 
-    Parameters: lam above 0, v at least 0 or a Theory.
+    Parameters: lam above 0 or "auto", v at least 0 or "auto" or a Theory.
+
+    scope: who shares a draw, "own", "shared", {"mixed": 0.5}, {"group": column}, {"best-of": 10 or {"k": 100}}.
+
+    noise: "known", or "estimated": v is then a multiple of the noise, and draws have Student's law.
 
     >>> import armwise as aw
     >>> policy = aw.ArmWiseTS()
     >>> policy
-    ArmWiseTS(lam=1.0, v=0.1, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    ArmWiseTS(lam=1.0, v=0.1, scope='own', noise='known', blocks=1, seed=0, ties='by-id', gamma=1.0)
     >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
     1
     """
 
     name = "arm-wise-ts"
+    _switches = ("scope", "noise")
 
     def __init__(
         self,
-        lam: float = 1.0,
-        v: float | Theory = 0.1,
+        lam: float | str = 1.0,
+        v: float | str | Theory = 0.1,
         *,
+        scope: str | Mapping[str, Any] = "own",
+        noise: str | Mapping[str, Any] = "known",
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
@@ -255,6 +271,8 @@ class ArmWiseTS(Policy):
     ) -> None:
         self.lam = lam
         self.v = v
+        self.scope = scope
+        self.noise = noise
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
@@ -264,7 +282,7 @@ class Random(Policy):
 
     score(i) = U(i), U(i) ~ U[0, 1)
 
-    Parameters: lam above 0.
+    Parameters: lam above 0 or "auto".
 
     >>> import armwise as aw
     >>> policy = aw.Random()
@@ -278,7 +296,7 @@ class Random(Policy):
 
     def __init__(
         self,
-        lam: float = 1.0,
+        lam: float | str = 1.0,
         *,
         blocks: int = 1,
         seed: int | None = 0,
@@ -286,6 +304,41 @@ class Random(Policy):
         gamma: float = 1.0,
     ) -> None:
         self.lam = lam
+        self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
+        self._check()
+
+
+class HallucinatedC2UCB(Policy):
+    """Upper confidence bound, one arm after another, with widths that shrink.
+
+    score(i) = theta_hat' x(i) + alpha_t width(i) + diversity / 2 ln(1 + length(i)^2), both under the rows taken before
+
+    Parameters: lam above 0 or "auto", alpha at least 0 or "auto" or a Theory, diversity at least 0.
+
+    >>> import armwise as aw
+    >>> policy = aw.HallucinatedC2UCB()
+    >>> policy
+    HallucinatedC2UCB(lam=1.0, alpha=0.1, diversity=0.0, blocks=1, seed=0, ties='by-id', gamma=1.0)
+    >>> len(policy.choose([[1.0, 0.0], [0.0, 1.0]], k=1))
+    1
+    """
+
+    name = "hallucinated-c2ucb"
+
+    def __init__(
+        self,
+        lam: float | str = 1.0,
+        alpha: float | str | Theory = 0.1,
+        diversity: float = 0.0,
+        *,
+        blocks: int = 1,
+        seed: int | None = 0,
+        ties: str = "by-id",
+        gamma: float = 1.0,
+    ) -> None:
+        self.lam = lam
+        self.alpha = alpha
+        self.diversity = diversity
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
         self._check()
 
@@ -300,4 +353,5 @@ ALGORITHMS: dict[str, type[Policy]] = {
     "round-wise-ts": RoundWiseTS,
     "arm-wise-ts": ArmWiseTS,
     "random": Random,
+    "hallucinated-c2ucb": HallucinatedC2UCB,
 }

@@ -19,10 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arms, _armwise, _html, _offered, _tables, _values
 from ._armwise import Context
-from ._native import named, native, resolve
+from ._native import named, native, resolve, scoped
 from ._parameters import Parameters
-from .constraints import AnyConstraint, Constraint
+from .constraints import AnyConstraint, Constraint, Explicit, Linear
 from .decision import Decision
+from .inclusion import Inclusion
 
 Self = TypeVar("Self", bound="Policy")
 
@@ -96,7 +97,9 @@ class Policy(Parameters):
     name: ClassVar[str | None] = None
 
     # Common parameters, for policies that leave one out of their constructor.
-    lam: float = 1.0
+    lam: float | str = 1.0
+    # The names of parameters that are words or dictionaries, not numbers.
+    _switches: ClassVar[tuple[str, ...]] = ()
     blocks: int = 1
     seed: int | None = 0
     ties: str = "by-id"
@@ -136,10 +139,29 @@ class Policy(Parameters):
         for common in ("blocks", "seed", "ties", "gamma"):
             given.pop(common)
         plain = {
-            "lambda" if name == "lam" else name: _theory(value) if isinstance(value, Theory) else _number(value, name)
+            "lambda" if name == "lam" else name: _switch(value, name)
+            if name in self._switches
+            else _theory(value)
+            if isinstance(value, Theory)
+            else _auto(value, name)
+            if isinstance(value, str)
+            else _number(value, name)
             for name, value in given.items()
         }
         return json.dumps({"name": self.name} | plain)
+
+    def _caution(self, wanted: Any) -> None:
+        """Warns where draws of single arms cancel out in the super arms of the constraint."""
+        if self.name == "arm-wise-ts" and isinstance(wanted, Explicit | Linear):
+            # The kind alone matters, and lists may be long.
+            text = _armwise.caution(self._spec(), '{"kind": "explicit", "super_arms": []}')
+            if text is not None:
+                warnings.warn(text, UserWarning, stacklevel=3)
+
+    def _scope_columns(self) -> list[str]:
+        """The column by which arms share their draws, if there is one."""
+        scope = getattr(self, "scope", None) if "scope" in self._switches else None
+        return [str(scope["group"])] if isinstance(scope, Mapping) and "group" in scope else []
 
     def _check(self) -> None:
         _values.whole(self.blocks, "blocks", least=1)
@@ -237,6 +259,8 @@ class Policy(Parameters):
         columns: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         features: Sequence[str] | str | None = None,
         t: int | None = None,
+        probabilities: bool = False,
+        replicates: int | None = None,
     ) -> Decision:
         """Chooses the super arm of the next round: the k best arms, or the best under a constraint.
 
@@ -253,6 +277,9 @@ class Policy(Parameters):
         name (in a table they are found automatically). A constraint is one of this package's, a dictionary as in
         JSON, or a function that gets the scores and returns rows, or rows and blocks.
 
+        With `probabilities`, the decision says how probable it was that each of its arms would be chosen; see
+        `inclusion`, which `replicates` is for.
+
         Rounds count from 1; give `t` to replay one. The draws follow from `seed_` and the round, so a policy that is
         rebuilt with the same seed makes the draws of its first life again, round by round; see `partial_fit`.
 
@@ -263,17 +290,22 @@ class Policy(Parameters):
         [0, 0, 1]
         """
         wanted = resolve(constraint, k)
-        needed = wanted.columns() if isinstance(wanted, Constraint) else ()
+        needed = [*(wanted.columns() if isinstance(wanted, Constraint) else ()), *self._scope_columns()]
         replayed = None if t is None else _values.whole(t, "t")
         given = {"features": features, "ids": ids, "eligible": eligible, "columns": columns, "needed": needed}
         with self._reading(X, **given) as (arms, learner):
+            arms = scoped(arms, self._scope_columns(), wanted)
             oracle = native(wanted, arms.arms)
+            self._caution(wanted)
             with _LOCK:
                 round_ = self.t_ if replayed is None else replayed
                 before, self.t_ = self.t_, max(self.t_, round_ + 1)
             own = self if self.name is None else None
             try:
                 made = arms.choose(learner, self.seed_, round_, oracle, own)
+                if probabilities:
+                    offer = arms.offer(own)
+                    made = _armwise.with_probabilities(learner, made, offer, oracle, _replicates(replicates))
             except BaseException as error:
                 with _LOCK:
                     if self.t_ == round_ + 1:
@@ -282,6 +314,50 @@ class Policy(Parameters):
                     raise named(error, arms.arms.labels) from None
                 raise
             return Decision(made, arms.arms.labels)
+
+    def inclusion(
+        self,
+        X: Any,
+        k: int | None = None,
+        *,
+        constraint: AnyConstraint | None = None,
+        ids: ArrayLike | str | None = None,
+        eligible: ArrayLike | str | None = None,
+        columns: Mapping[str, ArrayLike] | Sequence[str] | None = None,
+        features: Sequence[str] | str | None = None,
+        t: int | None = None,
+        replicates: int | None = None,
+    ) -> Inclusion:
+        """How probable it is that `choose` with the same arguments chooses each arm, over the draws of the round.
+
+        Where arms draw for themselves, it is computed: exactly for the k best, quotas of disjoint groups and blocks
+        that do not compete, from `replicates` fresh rounds for assignments, budgets and nested quotas. Where arms share
+        a draw, or for a constraint of your own, fresh rounds are counted. The answer says which. Nothing is chosen, and
+        no round is used up.
+
+        >>> import armwise as aw, numpy as np
+        >>> policy = aw.ArmWiseTS(v=0.5).partial_fit(np.eye(3), [0.2, 0.4, 0.6])
+        >>> found = policy.inclusion(np.eye(3), k=2)
+        >>> found.method, found.probabilities.round(3).tolist(), float(found.probabilities.sum().round(9))
+        ('exact', [0.544, 0.677, 0.779], 2.0)
+        """
+        wanted = resolve(constraint, k)
+        needed = [*(wanted.columns() if isinstance(wanted, Constraint) else ()), *self._scope_columns()]
+        round_ = self.t_ if t is None else _values.whole(t, "t")
+        given = {"features": features, "ids": ids, "eligible": eligible, "columns": columns, "needed": needed}
+        with self._reading(X, **given) as (arms, learner):
+            arms = scoped(arms, self._scope_columns(), wanted)
+            offer = arms.offer(self if self.name is None else None)
+            oracle, often = native(wanted, arms.arms), _replicates(replicates)
+            try:
+                found = _armwise.inclusion(learner, self.seed_, round_, offer, oracle, often)
+            except _armwise.InfeasibleError as error:
+                raise named(error, arms.arms.labels) from None
+        method, pi, errors, often, laws = found
+        flat = self.blocks == 1
+        return Inclusion(
+            pi[:, 0] if flat else pi, method, errors[:, 0] if flat and errors is not None else errors, often, laws
+        )
 
     def learn(self, decision: Decision, rewards: ArrayLike | Mapping[Any, float]) -> None:
         """Learns rewards of a decision: of all its arms in its order, or of any by id, `{id: reward}`; at any time, in
@@ -457,6 +533,18 @@ class Policy(Parameters):
         return errors[0] if self.blocks == 1 else errors
 
     @property
+    def auto_(self) -> dict[str, float] | None:
+        """What the policy would choose by itself in its next round, where a parameter is "auto" or the noise is
+        estimated; None otherwise.
+
+        >>> import armwise as aw
+        >>> policy = aw.ArmWiseTS(lam="auto", v="auto").partial_fit([[1.0], [1.0], [1.0]], [1.1, 0.9, 1.0])
+        >>> round(policy.auto_["sigma"], 2)
+        0.57
+        """
+        return self._ready().auto(self.seed_, self.t_)
+
+    @property
     def count_(self) -> int:
         """How many rewards were learned."""
         return 0 if self._learner is None else sum(self._learner.counts)
@@ -565,8 +653,27 @@ def _block_numbers(blocks: ArrayLike) -> list[int]:
     return read.tolist()  # type: ignore[no-any-return]
 
 
+def _auto(value: str, name: str) -> str:
+    """The one text that a number may be."""
+    if value != "auto":
+        raise TypeError(f'{name} = {value!r}: must be a number, or "auto"')
+    return value
+
+
 def _number(value: Any, name: str) -> float:
     return _values.finite(value, "lambda" if name == "lam" else name)
+
+
+def _switch(value: Any, name: str) -> Any:
+    """A word, or a dictionary that JSON can say; what it means, the library knows."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} = {value!r}: must be a word or a dictionary")
+    try:
+        return json.loads(json.dumps(dict(value), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} = {value!r}: {error}") from None
 
 
 def _theory(theory: Theory) -> dict[str, Any]:
@@ -576,3 +683,7 @@ def _theory(theory: Theory) -> dict[str, Any]:
         name: _values.whole(value, f"Theory.{name}") if name in whole else _number(value, f"Theory.{name}")
         for name, value in given.items()
     }
+
+
+def _replicates(given: int | None) -> int | None:
+    return None if given is None else _values.whole(given, "replicates", least=1)

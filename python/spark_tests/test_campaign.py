@@ -18,6 +18,8 @@ import armwise.spark as aws
 RULES: dict[str, Any] = {
     "customer": "customer",
     "segment": "region",
+    # A probability depends on everybody, and only candidates leave the cluster.
+    "probabilities": "never",
     "limits": {"hold_out": 0.2, "rest": 1},
     "promotion": [{"name": "mail", "quota": 40}, {"name": "call", "quota": {"max": 20}, "eligible": "may_call"}],
 }

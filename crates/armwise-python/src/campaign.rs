@@ -8,11 +8,14 @@ use std::{
     str::FromStr,
 };
 
-use armwise::tasks::with_rayon;
+use armwise::{Algorithm, evaluate::Confidence, tasks::with_rayon};
 use armwise_campaign::{
-    Campaign as Core, Error, Memory, Source, complete,
+    Campaign as Core, Error, Memory, Source,
+    advise::{AdviseOptions, advise},
+    complete,
     config::{Config, explain as explain_key, overview, template},
     core::{self, Feedback, Key, LearnOptions, Refusal, SavedLearner, hold_out, results, sends, status, why},
+    evaluate::{self, Tables},
     init_from,
     output::{Existing, Pending, Protected},
     report::{html, report},
@@ -32,7 +35,7 @@ use serde::Serialize;
 use crate::{
     bridge,
     elsewhere::Far,
-    errors::{plain, raise as raise_library},
+    errors::{bad_json, plain, raise as raise_library},
     gate,
 };
 
@@ -52,8 +55,14 @@ fn class_of(error: &Error) -> &'static str {
             | Refusal::BadSegment(_)
             | Refusal::TooManyDecisions(_),
         ) => "InputError",
-        Error::Exists { .. } | Error::HeadMoved { .. } | Error::KeyUsed { .. } | Error::Refused(_) => "ConflictError",
+        Error::Exists { .. }
+        | Error::HeadMoved { .. }
+        | Error::KeyUsed { .. }
+        | Error::NothingToEvaluate { .. }
+        | Error::NoAnswers
+        | Error::Refused(_) => "ConflictError",
         Error::Storage { .. }
+        | Error::DiskFull { .. }
         | Error::Damaged { .. }
         | Error::OldSchema { .. }
         | Error::Linked { .. }
@@ -126,6 +135,49 @@ impl Given {
     fn own(&self) -> TableRules {
         if let Self::File(_, own) = self { own.clone() } else { TableRules::default() }
     }
+}
+
+/// A folder or a file with the tables of past rounds, or a table for each of some rounds.
+type PastTables<'py> = (Option<PathBuf>, Vec<(u64, Bound<'py, PyAny>)>);
+
+/// The tables of past rounds, as they were given.
+enum Past {
+    None,
+    At(PathBuf),
+    Each(Vec<(u64, Given)>),
+}
+
+impl Past {
+    fn new(tables: Option<PastTables<'_>>, reading: &Reading) -> PyResult<Self> {
+        Ok(match tables {
+            None => Self::None,
+            Some((Some(path), _)) => Self::At(path),
+            Some((None, each)) => {
+                let each = each.into_iter().map(|(round, table)| {
+                    let in_memory = table.hasattr(intern!(table.py(), "__arrow_c_stream__"))?;
+                    let reading = if in_memory { Reading::default() } else { reading.clone() };
+                    Ok((round, Given::new(&table, reading)?))
+                });
+                Self::Each(each.collect::<PyResult<_>>()?)
+            }
+        })
+    }
+
+    fn tables(self, rules: &TableRules) -> Result<Tables<'static>, Error> {
+        Ok(match self {
+            Self::None => Tables::None,
+            Self::At(path) => Tables::at(&path, rules)?,
+            Self::Each(each) => {
+                Tables::Each(each.into_iter().map(|(round, table)| (round, table.rows(rules))).collect())
+            }
+        })
+    }
+}
+
+/// Algorithms from JSON.
+fn algorithms(texts: &[String]) -> PyResult<Vec<Algorithm>> {
+    let of = |text: &String| serde_json::from_str(text).map_err(|error| bad_json("a policy", error));
+    texts.iter().map(of).collect()
 }
 
 fn word<T: FromStr<Err = String>>(text: Option<String>) -> PyResult<Option<T>> {
@@ -378,6 +430,53 @@ impl Campaign {
                 page.publish()?;
             }
             Ok(made)
+        })
+    }
+
+    /// `policies` are algorithms as JSON; `tables` a path, or tables by round.
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        policies: Vec<String>,
+        tables: Option<PastTables<'py>>,
+        reading: Reading,
+        level: f64,
+        page: Option<PathBuf>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (policies, tables) = (algorithms(&policies)?, Past::new(tables, &reading)?);
+        self.call(py, |path| {
+            let protected = Protected::campaign(path);
+            let page = page.map(|page| Pending::begin(&page, Existing::Replace, &protected)).transpose()?;
+            let campaign = Core::read(path)?;
+            let confidence = Confidence { level, ..Confidence::default() };
+            let tables = tables.tables(&campaign.config().tables)?;
+            let made = evaluate::evaluate(&campaign, &policies, &tables, &confidence)?;
+            if let Some(mut page) = page {
+                page.write(evaluate::html(&made).as_bytes())?;
+                page.publish()?;
+            }
+            Ok(made)
+        })
+    }
+
+    /// As `evaluate`, of candidates that compete for so many rounds in so many worlds.
+    fn advise<'py>(
+        &self,
+        py: Python<'py>,
+        table: &Bound<'py, PyAny>,
+        reading: Reading,
+        candidates: Vec<String>,
+        tables: Option<PastTables<'py>>,
+        rounds: u64,
+        trials: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (candidates, past) = (algorithms(&candidates)?, Past::new(tables, &reading)?);
+        let table = Given::new(table, reading)?;
+        self.call(py, |path| {
+            let campaign = Core::read(path)?;
+            let table = table.rows(&campaign.config().tables);
+            let options = AdviseOptions { candidates, rounds, trials };
+            advise(&campaign, &*table, &options, &past.tables(&campaign.config().tables)?)
         })
     }
 

@@ -3,7 +3,7 @@
 //! The library's decision has ids but no row numbers, since these mean nothing a week later. Here the row numbers of
 //! the call that made it are kept too, for callers that still have the table.
 
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use armwise::{ChosenArm, Reward};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -14,7 +14,7 @@ use pyo3::{
 };
 
 use crate::{
-    errors::bad_json,
+    errors::{bad_json, raise},
     given::{floats, reward_of},
     oracle::{bound, missing, numbers, prices, status},
 };
@@ -175,11 +175,34 @@ impl Decision {
         self.numbers(py, |arm| arm.draw.unwrap_or(f64::NAN))
     }
 
+    /// NaN where it was not asked for.
+    #[getter]
+    fn probability<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        self.numbers(py, |arm| arm.probability.unwrap_or(f64::NAN))
+    }
+
+    /// How the probabilities were found; none where they were not.
+    #[getter]
+    fn method(&self) -> Option<&'static str> {
+        self.inner.method.map(armwise::Method::name)
+    }
+
     #[getter]
     fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let arms = &self.inner.arms;
         let cells = arms.iter().flat_map(|arm| arm.features.iter().copied());
         PyArray1::from_iter(py, cells).reshape([arms.len(), self.dim()])
+    }
+
+    /// With the features of each arm multiplied by the probability that its place was examined.
+    fn examined(&self, py: Python<'_>, probabilities: Vec<f64>) -> PyResult<Self> {
+        let inner = self.inner.examined(&probabilities).map_err(|error| raise(py, &error))?;
+        Ok(Self::new(inner, self.rows.clone()))
+    }
+
+    #[getter]
+    fn auto(&self) -> Option<BTreeMap<&'static str, f64>> {
+        self.inner.auto.map(named)
     }
 
     #[getter]
@@ -223,4 +246,10 @@ impl Decision {
     fn __eq__(&self, other: &Self) -> bool {
         self.inner == other.inner && self.rows == other.rows
     }
+}
+
+/// What a policy chose by itself, by name.
+pub(crate) fn named(armwise::Auto { lambda, sigma, v, alpha, freedom }: armwise::Auto) -> BTreeMap<&'static str, f64> {
+    let all = [("lambda", Some(lambda)), ("sigma", Some(sigma)), ("v", v), ("alpha", alpha), ("freedom", freedom)];
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

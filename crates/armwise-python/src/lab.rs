@@ -277,8 +277,8 @@ impl World for Stoppable<'_> {
         self.world.clusters()
     }
 
-    fn oracle(&self) -> &dyn Oracle {
-        self.world.oracle()
+    fn oracle(&self, t: u64) -> &dyn Oracle {
+        self.world.oracle(t)
     }
 
     fn key(&self) -> String {

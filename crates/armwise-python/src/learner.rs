@@ -5,6 +5,7 @@
 //! running; that choice continues with the old state.
 
 use std::{
+    collections::BTreeMap,
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -18,7 +19,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 
 use crate::{
     catalogue::{Catalogue, Offer},
-    decision::Decision,
+    decision::{Decision, named},
     errors::{raise, raise_of},
     gate::{detach, enter},
     given::{Given, Ids, LentIds, Matrix, X},
@@ -48,7 +49,7 @@ impl Learner {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now(&self) -> Arc<Core<AnyPolicy>> {
+    pub(crate) fn now(&self) -> Arc<Core<AnyPolicy>> {
         Arc::clone(&self.lock())
     }
 
@@ -273,6 +274,13 @@ impl Learner {
         let core = self.now();
         let frozen = detach(py, || core.freeze(Round::new(seed, t)));
         frozen.map(|inner| Frozen { inner }).map_err(|error| raise(py, &error))
+    }
+
+    /// What the policy would choose by itself in a round.
+    fn auto(&self, py: Python<'_>, seed: u64, t: u64) -> PyResult<Option<BTreeMap<&'static str, f64>>> {
+        let core = self.now();
+        let found = detach(py, || core.auto(Round::new(seed, t)));
+        found.map(|auto| auto.map(named)).map_err(|error| raise(py, &error))
     }
 
     fn learn(&self, decision: &Bound<'_, Decision>, rewards: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -175,6 +175,7 @@ pub(crate) fn decision_of_rows(
         width: f64::NAN,
         draw: None,
         score: f64::NAN,
+        probability: None,
         features: x.to_vec().into(),
     };
     let arms: Vec<ChosenArm> = x.rows().into_iter().enumerate().zip(blocks).map(arm).collect();
@@ -187,6 +188,8 @@ pub(crate) fn decision_of_rows(
         quality: Quality::Unknown,
         prices: Vec::new(),
         missing: Vec::new(),
+        method: None,
+        auto: None,
     };
     Ok(Decision::new(inner, rows))
 }

@@ -3,7 +3,7 @@
 //! A policy written in Python is only a ridge here. Its scores are made in `own.rs`, and its
 //! files can be read by its own class only.
 
-use armwise::{Algorithm, Bonus, Context, Error, Policy};
+use armwise::{Algorithm, Auto, Bonus, Constraint, Context, Error, InTurn, Lambda, Policy, Scope};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use serde::{Deserialize, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
@@ -83,6 +83,24 @@ impl Policy for AnyPolicy {
         }
     }
 
+    fn lambda(&self) -> Lambda {
+        match self {
+            Self::Algorithm(algorithm) => algorithm.lambda(),
+            Self::Own { ridge } => (*ridge).into(),
+        }
+    }
+
+    fn estimates(&self) -> bool {
+        matches!(self, Self::Algorithm(algorithm) if algorithm.estimates())
+    }
+
+    fn auto(&self, at: &Context<'_>) -> Option<Auto> {
+        match self {
+            Self::Algorithm(algorithm) => algorithm.auto(at),
+            Self::Own { .. } => None,
+        }
+    }
+
     fn direction(&self, at: &Context<'_>) -> Vec<f64> {
         match self {
             Self::Algorithm(algorithm) => algorithm.direction(at),
@@ -97,6 +115,20 @@ impl Policy for AnyPolicy {
         }
     }
 
+    fn in_turn(&self, at: &Context<'_>) -> Option<InTurn> {
+        match self {
+            Self::Algorithm(algorithm) => algorithm.in_turn(at),
+            Self::Own { .. } => None,
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        match self {
+            Self::Algorithm(algorithm) => algorithm.scope(),
+            Self::Own { .. } => Scope::Own,
+        }
+    }
+
     fn validate(&self) -> Result<(), Error> {
         match self {
             Self::Algorithm(algorithm) => algorithm.validate(),
@@ -106,6 +138,22 @@ impl Policy for AnyPolicy {
             }
         }
     }
+}
+
+/// What to know before an algorithm chooses under a constraint.
+#[pyfunction]
+pub(crate) fn caution(algorithm: &str, constraint: &str) -> PyResult<Option<&'static str>> {
+    let constraint: Constraint = serde_json::from_str(constraint).map_err(|error| bad_json("a constraint", error))?;
+    Ok(match AnyPolicy::from_json(algorithm)? {
+        AnyPolicy::Algorithm(algorithm) => constraint.caution(&algorithm),
+        AnyPolicy::Own { .. } => None,
+    })
+}
+
+/// Numbers for texts, equal ones for equal texts.
+#[pyfunction]
+pub(crate) fn numbers_of(texts: Vec<String>) -> Vec<f64> {
+    texts.iter().map(|text| armwise::number_of(text)).collect()
 }
 
 /// Refuses an algorithm with a parameter outside its range.
