@@ -3,9 +3,9 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift fuzz tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which off-policy advise fuzz service serve-soak bench-serve schemathesis browser tools
 
-test: lint unit doc quick walk exactness python site spark
+test: lint unit doc quick walk exactness python site spark service schemathesis browser
 
 # The formatter does not see the algorithms by itself, since a macro declares their modules.
 lint: tools
@@ -49,21 +49,76 @@ soak:
 powercut: tools
 	ARMWISE_CUTS=5000 $(CARGO) test $(FLAGS) --workspace --test powercut
 
-# Any bytes as a table and as a campaign, 60 seconds each; cargo-fuzz is installed into target/ where it is missing. The
+# Any bytes as a table, as a campaign and as the body of a request, 60 seconds each; cargo-fuzz is installed into target/ where it is missing. The
 # sanitizers need a nightly compiler; without them the stable one does.
 FUZZ = PATH="$(CURDIR)/target/fuzz/bin:$$PATH" $(CARGO) fuzz
 fuzz:
 	@$(FUZZ) --version >/dev/null 2>&1 || $(CARGO) install --locked --quiet --root target/fuzz cargo-fuzz
-	for target in table campaign; do \
+	for target in table campaign body; do \
 	  mkdir -p fuzz/corpus/$$target && \
 	  $(FUZZ) run --sanitizer none $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	    -max_total_time=60 -timeout=20 -rss_limit_mb=2048 || exit 1; \
 	done
 
+# A real server, killed, cut off from its power and out of space while clients use it; and the Python client. It needs the
+# environment that `make python` makes.
+service: build
+	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/service_tests
+
+# 2,000 kills in place of 200, 2,000 power cuts in place of 60.
+serve-soak: build
+	cd $(WHEEL)/empty && ARMWISE_KILLS=2000 ARMWISE_CUTS=2000 ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) \
+	  ../venv/bin/python -m pytest -q -s -p no:cacheprovider $(CURDIR)/python/service_tests
+
+# What the service does in a second, with and without its journal; wants an idle machine.
+bench-serve: build
+	ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) python3 bench/serve.py
+
+# Every route of the service against its OpenAPI document, for about a minute; SECONDS=600 for longer.
+SCHEMATHESIS = target/schemathesis
+SECONDS = 45
+schemathesis: $(SCHEMATHESIS)/ready build
+	$(SCHEMATHESIS)/venv/bin/python crates/armwise-server/tests/schemathesis/run.py $(ARMWISE) $(SCHEMATHESIS)/venv/bin/st $(SECONDS)
+
+$(SCHEMATHESIS)/ready: crates/armwise-server/tests/schemathesis/requirements.txt
+	python3 -m venv $(SCHEMATHESIS)/venv || (apt-get update && apt-get install -y python3-venv && python3 -m venv $(SCHEMATHESIS)/venv)
+	$(SCHEMATHESIS)/venv/bin/python $(PIP) install -r crates/armwise-server/tests/schemathesis/requirements.txt
+	touch $@
+
+# The dashboard in Debian's chromium, driven by playwright-core, about a minute; screenshots are left in target/browser/shots.
+BROWSER = target/browser
+browser: $(BROWSER)/ready build
+	cp crates/armwise-server/tests/browser/*.mjs $(BROWSER)
+	cd $(BROWSER) && ARMWISE=$(CURDIR)/$(ARMWISE) ARMWISE_SHOTS=$(CURDIR)/$(BROWSER)/shots timeout 600 node --test --test-concurrency=1 pages.test.mjs
+
+$(BROWSER)/ready: crates/armwise-server/tests/browser/package-lock.json
+	node --version && npm --version || (apt-get update && apt-get install -y nodejs npm)
+	chromium --version || (apt-get update && apt-get install -y --no-install-recommends chromium fonts-noto-core)
+	mkdir -p $(BROWSER) && cp crates/armwise-server/tests/browser/package*.json $(BROWSER)
+	cd $(BROWSER) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
 # Simulated campaigns: uplift without an effect is zero, intervals cover, and the uplift objective brings more. The tests
 # play 8 of each kind, this 200; some ten minutes.
 uplift:
 	ARMWISE_CAMPAIGNS=200 $(CARGO) test $(FLAGS) --workspace --test uplift -- --nocapture
+
+# Drift reported where nothing changes, and found where theta turns by 30 degrees: 200 runs of each in place of 20.
+drift:
+	ARMWISE_DRIFT=200 $(CARGO) test $(FLAGS) --workspace --test drift -- --nocapture
+
+# "Which algorithm should I use?" in full: every algorithm on every problem with automatic, tuned and default parameters; hours. With
+# RATINGS=ratings.dat also on those. `make quick` has it in small.
+which: build
+	$(ARMWISE) reproduce which $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-report
+
+# How good off-policy evaluation is: 1,000 runs of each kind in place of 60; some minutes.
+off-policy:
+	ARMWISE_RUNS=1000 $(CARGO) test $(FLAGS) --workspace --test off_policy -- --nocapture
+
+# Whether the advice is good on 50 made-up markets in place of 8; a minute or two.
+advise:
+	ARMWISE_MARKETS=50 $(CARGO) test $(FLAGS) --workspace --test advise -- --nocapture
 
 # Every oracle against solvers of other people, on small instances.
 exactness: .venv/ready build
@@ -91,7 +146,9 @@ python: python/requirements-test.txt build
 	$(WHEEL)/venv/bin/mypy
 	cd $(WHEEL)/empty && ../venv/bin/python -m mypy.stubtest armwise._armwise
 	cd $(WHEEL)/empty && ../venv/bin/python -m pytest -q -p no:cacheprovider --doctest-modules --pyargs armwise
-	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
+	$(WHEEL)/venv/bin/python $(PIP) download --no-deps --dest $(WHEEL) obp==0.4.1 && \
+	  $(WHEEL)/venv/bin/python -m zipfile -e $(WHEEL)/obp-0.4.1-py3-none-any.whl $(WHEEL)/obp && rm $(WHEEL)/obp-0.4.1-py3-none-any.whl
+	cd $(WHEEL)/empty && ARMWISE_OBP=$(CURDIR)/$(WHEEL)/obp ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/bench/tables.py --quick
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/docs/tools/pages.py
@@ -157,10 +214,11 @@ bench: .venv/peers build
 	$(PYTHON) bench/assignment.py --check; assignment=$$?; \
 	$(PYTHON) bench/budget.py --check && exit $$assignment
 
-# A minimal Rust lacks the first two; the test of power cuts compiles a file of C.
+# A minimal Rust lacks the first two; the pages of the service use curl; the test of power cuts compiles a file of C.
 tools:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+	@curl --version >/dev/null 2>&1 || (apt-get update && apt-get install -y curl)
 	@cc --version >/dev/null 2>&1 || (apt-get update && apt-get install -y gcc libc6-dev)
 
 # Debian's Python comes without venv.

@@ -66,7 +66,15 @@ def section(name: str, text: str) -> str:
 
 
 def page() -> str:
-    return "\n".join(section(name, _help(name)) for name in commands(_help()))
+    sections = []
+    for name in commands(_help()):
+        text = _help(name)
+        if "\nCommands:\n" in text:  # a command of commands, such as `token`
+            sections.append(section(name, text.split("\nCommands:\n")[0]))
+            sections += [section(f"{name} {own}", _help(name, own)) for own in commands(text)]
+        else:
+            sections.append(section(name, text))
+    return "\n".join(sections)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
