@@ -18,6 +18,7 @@ use super::{
     state::State,
     state_bytes::StateFormat,
     sums::{encode, model_hash},
+    undo::Undo,
 };
 use crate::Error;
 use armwise::Model;
@@ -96,7 +97,7 @@ struct Merged {
 
 /// What an append that fails gives back.
 struct Before {
-    state: State,
+    state: Undo,
     head: Head,
     /// The rules that hold, their entry and the names of the blocks, where an amendment is among the commands.
     rules: Option<(Setup, u64, Vec<String>)>,
@@ -187,7 +188,8 @@ impl Campaign {
         let before = (!alone).then(|| {
             let amends = drafts.iter().any(|draft| draft.command.kind() == Kind::Amend);
             let rules = amends.then(|| (self.setup.clone(), self.rules_now, self.blocks.clone()));
-            Before { state: self.state.clone(), head: self.head, rules }
+            let settles = self.is_checkpoint_due(self.head.seq + drafts.len() as u64);
+            Before { state: Undo::of(&self.state, drafts, settles), head: self.head, rules }
         });
         let done = match drafts {
             [] => Ok(Vec::new()),
@@ -199,7 +201,8 @@ impl Campaign {
         }
         self.recent.get_mut().shrink();
         if let (Err(_), Some(before)) = (&done, before) {
-            (self.state, self.head, self.prefix) = (before.state, before.head, None);
+            before.state.restore(&mut self.state);
+            (self.head, self.prefix) = (before.head, None);
             if let Some(rules) = before.rules {
                 (self.setup, self.rules_now, self.blocks) = rules;
             }
@@ -318,8 +321,7 @@ impl Campaign {
         let lost = self.checkpoint > 0 && self.prefix.as_ref().is_none_or(late);
         // After another recipe nothing that was kept before is of use. With several rounds to a segment, late rewards
         // are the rule: what they change is merged again in memory only.
-        let every = EVERY.max(if several { SEGMENTS * self.state.length } else { 0 });
-        let due = seq - self.checkpoint >= every || lost && !several || planned.anew.is_some();
+        let due = self.is_checkpoint_due(seq) || lost && !several || planned.anew.is_some();
         if planned.sums.is_empty() && !due {
             return Ok(Merged { model: self.state.model, kept: None, due });
         }
@@ -330,6 +332,12 @@ impl Campaign {
         };
         let kept = keep.zip(kept).map(|(through, model)| Prefix { through, model });
         Ok(Merged { model: model_hash(&model), kept, due })
+    }
+
+    /// Whether entry `seq` is so far from the last checkpoint that another one follows it.
+    fn is_checkpoint_due(&self, seq: u64) -> bool {
+        let every = EVERY.max(if self.state.length > 1 { SEGMENTS * self.state.length } else { 0 });
+        seq - self.checkpoint >= every
     }
 
     /// Goes on to an entry.

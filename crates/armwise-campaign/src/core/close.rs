@@ -86,6 +86,34 @@ pub fn close_through(
     through: u64,
     activated_before: Option<&str>,
 ) -> Result<ClosedThrough, Error> {
+    close_range(campaign, through, activated_before, None)
+}
+
+/// As [`close_through`], because somebody asks for it: rounds that are held back stay open, and all others are closed. A
+/// request with a key that comes again closes nothing more.
+///
+/// # Errors
+/// [`Error::NotFound`] for a round that was not chosen; as [`close_through`], [`Error::KeyUsed`].
+pub fn close_up_to(campaign: &mut Campaign, through: u64, key: Option<&Key>) -> Result<ClosedThrough, Error> {
+    campaign.round(through)?;
+    let same = |command: &Command| match command {
+        Command::Close(Closing::Through(range)) => range.through == through && range.activated_before.is_none(),
+        // With one round to a segment, the entry of the last round that was open has the key.
+        Command::Close(Closing::Round(of)) => of.round <= through && campaign.state.length == 1,
+        _ => false,
+    };
+    if let Some((entry, _)) = campaign.earlier(key, same)? {
+        return Ok(ClosedThrough { through, rounds: 0, seq: entry.seq, model: entry.model });
+    }
+    close_range(campaign, through, None, key)
+}
+
+fn close_range(
+    campaign: &mut Campaign,
+    through: u64,
+    activated_before: Option<&str>,
+    key: Option<&Key>,
+) -> Result<ClosedThrough, Error> {
     let mut range = Through { through, activated_before: activated_before.map(str::to_owned), silence: Vec::new() };
     let against = campaign.head();
     let mut state = campaign.state.clone();
@@ -98,9 +126,14 @@ pub fn close_through(
         range.silence.push(SilenceOf { rules, default, hold_out });
     }
     if !open.is_empty() && campaign.state.length > 1 {
-        campaign.append(&against, &Draft::new(Command::Close(Closing::Through(range))), || Ok(()))?;
+        let draft = Draft { key, ..Draft::new(Command::Close(Closing::Through(range))) };
+        campaign.append(&against, &draft, || Ok(()))?;
     } else {
-        let one = |&round: &u64| Draft::new(Command::Close(Closing::Round(OfRound { round })));
+        let last = open.last().copied();
+        let one = |&round: &u64| Draft {
+            key: key.filter(|_| Some(round) == last),
+            ..Draft::new(Command::Close(Closing::Round(OfRound { round })))
+        };
         campaign.append_all(&against, &open.iter().map(one).collect::<Vec<_>>())?;
     }
     let (rounds, seq) = (open.len() as u64, campaign.head().seq);

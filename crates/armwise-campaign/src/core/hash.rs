@@ -4,6 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 /// A SHA-256.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sha(pub(super) [u8; 32]);
@@ -22,7 +24,12 @@ impl Sha {
 
 impl fmt::Display for Sha {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        // Every entry has several, so they are not written digit by digit.
+        let mut text = [0; 64];
+        for (pair, byte) in text.as_chunks_mut().0.iter_mut().zip(self.0) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -37,13 +44,15 @@ impl FromStr for Sha {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         // One way to write it, so that a text that was read is the text that was hashed.
-        if text.len() != 64 || !text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')) {
-            return Err(());
-        }
+        let digit = |digit: u8| match digit {
+            b'0'..=b'9' => Ok(digit - b'0'),
+            b'a'..=b'f' => Ok(digit - b'a' + 10),
+            _ => Err(()),
+        };
+        let text: &[u8; 64] = text.as_bytes().try_into().map_err(|_| ())?;
         let mut bytes = [0; 32];
-        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            let digits = std::str::from_utf8(digits).map_err(|_| ())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| ())?;
+        for (byte, [high, low]) in bytes.iter_mut().zip(text.as_chunks().0) {
+            *byte = digit(*high)? << 4 | digit(*low)?;
         }
         Ok(Self(bytes))
     }

@@ -56,6 +56,7 @@ pub mod sums;
 mod tag;
 mod tell;
 mod together;
+mod undo;
 mod verify;
 mod why;
 
@@ -65,7 +66,7 @@ pub use append::Draft;
 pub use aside::{Flaw, PutAside};
 pub use campaign::Campaign;
 pub use catalogue::change_arms;
-pub use close::{Closed, ClosedThrough, close, close_through};
+pub use close::{Closed, ClosedThrough, close, close_through, close_up_to};
 pub use command::{
     ArmsAction, ArmsChange, ChooseRequest, Chosen, Closing, Command, Compacted, Folded, Kind, Logged, Migrated,
     OfRound, Responses, Rules, Setup, SilenceOf, Through, Vouched,

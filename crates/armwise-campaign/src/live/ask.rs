@@ -11,8 +11,9 @@ use crate::{
     Error,
     config::Config,
     core::{
-        Activated, Amended, ArmsAction, ArmsChange as ArmsEntry, Closed, Command, Draft, Feedback, Key, LAST_ROUND,
-        LearnOptions, Learned, Refusal, Revoked, Sha, activate, amend, close, learn_with, revoke,
+        Activated, Amended, ArmsAction, ArmsChange as ArmsEntry, Closed, ClosedThrough, Command, Draft, Feedback, Key,
+        LAST_ROUND, LearnOptions, Learned, Refusal, Revoked, Sha, activate, amend, close, close_up_to, learn_with,
+        revoke,
     },
     input::Memory,
     table::Sheet,
@@ -86,6 +87,15 @@ impl Live {
     pub fn close(&self, decision: &str, key: Option<Key>) -> Result<Done<Closed>, Error> {
         let round = self.round_of(decision)?;
         self.alone(key, move |writer, key| close(&mut writer.campaign, round, key))
+    }
+
+    /// Ends the response windows of all open decisions up to one; those that are held stay open.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; as [`decide`](Self::decide).
+    pub fn close_up_to(&self, decision: &str, key: Option<Key>) -> Result<Done<ClosedThrough>, Error> {
+        let round = self.round_of(decision)?;
+        self.alone(key, move |writer, key| close_up_to(&mut writer.campaign, round, key))
     }
 
     /// Lets a decision go out that was held: from now on its window runs and rewards are learned.

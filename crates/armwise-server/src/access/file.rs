@@ -106,6 +106,7 @@ impl Tokens {
 
     fn change(&self, change: impl FnOnce(&mut Vec<Token>) -> Result<(), Fault>) -> Result<(), Fault> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.lock()?;
         let mut written = self.load()?.unwrap_or_default();
         change(&mut written.tokens)?;
         let text = serde_json::to_string_pretty(&written).map_err(|error| Fault::internal(error.to_string()))?;
@@ -115,6 +116,22 @@ impl Tokens {
         file.publish()?;
         *read = None;
         Ok(())
+    }
+
+    /// Keeps other processes from changing the file until it is dropped: two that read the same tokens and write their own
+    /// would bring a revoked one back.
+    fn lock(&self) -> Result<Option<fs::File>, Fault> {
+        let path = self.path.with_extension("json.lock");
+        let mut how = fs::OpenOptions::new();
+        how.create(true).truncate(false).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
+        match how.open(&path).and_then(|file| file.lock().map(|()| file)) {
+            Ok(file) => Ok(Some(file)),
+            // Without the folder there are no tokens that could change.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Fault::internal(format!("{}: {error}", path.display()))),
+        }
     }
 
     fn stamp(&self) -> Result<Option<Stamp>, Fault> {

@@ -133,6 +133,18 @@ fn same_site(method: &Method, headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
+/// Whether a browser says that a page of another site sends this. Where the browser does not say it outright, `Origin`
+/// must name the host that is asked.
+pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    match text(HeaderName::from_static("sec-fetch-site")) {
+        Some(site) => !matches!(site, "same-origin" | "none"),
+        None => {
+            text(header::ORIGIN).is_some_and(|origin| origin.split_once("://").map(|(_, of)| of) != text(header::HOST))
+        }
+    }
+}
+
 /// Whether a host, perhaps with a port, names this machine.
 fn is_here(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
@@ -207,6 +219,27 @@ mod tests {
         ] {
             assert!(!is_here(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_browser_tells_whose_page_asks() {
+        let with = |pairs: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            pairs.iter().for_each(|(name, value)| {
+                headers.insert(*name, value.parse().expect("a header value"));
+            });
+            is_from_elsewhere(&headers)
+        };
+        // A program, a link that was typed, and a page of this server, also behind another name.
+        assert!(!with(&[("host", "here")]) && !with(&[("host", "here"), ("sec-fetch-site", "none")]));
+        assert!(!with(&[("host", "here"), ("origin", "https://here")]));
+        assert!(!with(&[("host", "inside"), ("origin", "https://here"), ("sec-fetch-site", "same-origin")]));
+        for site in ["cross-site", "same-site", "nonsense"] {
+            assert!(with(&[("host", "here"), ("origin", "https://here"), ("sec-fetch-site", site)]), "{site}");
+        }
+        assert!(
+            with(&[("host", "here"), ("origin", "https://there")]) && with(&[("host", "here"), ("origin", "null")])
+        );
     }
 
     #[test]

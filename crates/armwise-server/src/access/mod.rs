@@ -11,7 +11,7 @@ mod token;
 
 pub use file::Tokens;
 pub use guard::Caller;
-pub(crate) use guard::{PAGE_COOKIE, cookie, guard};
+pub(crate) use guard::{PAGE_COOKIE, cookie, guard, is_from_elsewhere};
 pub use rights::{ALL_CAMPAIGNS, Need, Rights, SCHEME};
 pub use scope::Scope;
 pub use token::Token;

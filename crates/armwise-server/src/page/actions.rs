@@ -1,4 +1,4 @@
-//! What can be done from a page: end a response window, take a decision back, make and revoke tokens.
+//! What can be done from a page: end response windows, take a decision back, make and revoke tokens.
 //!
 //! Everything goes to the API, with the token that signed in; without a token with the scope `admin` nothing is offered.
 //! Before anything happens, a dialog says what will.
@@ -39,10 +39,27 @@ impl Action<'_> {
     }
 }
 
-/// What can be done with a campaign: whatever is done, is done to one of its decisions.
-pub(super) fn of_campaign(may_act: bool) -> String {
-    let text = if may_act { "<p>Search for a decision to close its window or to take it back.</p>\n" } else { NEEDS };
-    panel("act", "Actions", true, text, "", "")
+/// What can be done with a campaign: a run of its decisions is closed. Everything else is done to one decision.
+pub(super) fn of_campaign(name: &Name, may_act: bool) -> String {
+    if !may_act {
+        return panel("act", "Actions", true, NEEDS, "", "");
+    }
+    let close = Action {
+        id: "close-range",
+        button: "Close decisions",
+        method: "POST",
+        call: &format!("/v1/campaigns/{name}/rounds/close"),
+        text: "<p>Ends the response windows of this decision and of all before it that are open, except those that are held. Arms that have \
+               not been answered will count as silent with the default reward, and the model will learn that. Answers that come later \
+               are refused as late. This cannot be undone.</p>\n",
+        fields: "<p><label for=\"close-through\">The last decision to close</label><input id=\"close-through\" name=\"through\" \
+                 required pattern=\"r[0-9]+(-[0-9a-z]+)*\" placeholder=\"r17\" autocomplete=\"off\"></p>\n",
+    };
+    let text = format!(
+        "<p>Search for a decision to close its window or to take it back.</p>\n<div class=\"actions\">{}</div>\n",
+        close.html()
+    );
+    panel("act", "Actions", true, &text, "", "")
 }
 
 /// What can be done with a decision that is neither revoked nor closed.

@@ -28,7 +28,7 @@ pub(super) fn campaign(name: &Name, view: &View, may_act: bool) -> String {
             )),
     ) + &why::form(name, "")
         + &live("panels", &format!("<div class=\"panels\">\n{}</div>\n", panels(view)))
-        + &live("actions", &actions::of_campaign(may_act))
+        + &live("actions", &actions::of_campaign(name, may_act))
         + &live("about", &about(view))
 }
 

@@ -5,7 +5,7 @@
 
 use super::frame::{Page, Place};
 use crate::{
-    access::{Caller, PAGE_COOKIE, cookie},
+    access::{Caller, PAGE_COOKIE, cookie, is_from_elsewhere},
     app::App,
     problem::Fault,
 };
@@ -77,6 +77,9 @@ pub(super) struct SignIn {
 }
 
 pub(super) async fn sign_in(State(app): State<Arc<App>>, headers: HeaderMap, Form(form): Form<SignIn>) -> Response {
+    if let Some(refused) = elsewhere(&headers) {
+        return refused;
+    }
     let token = form.token.trim();
     let plain = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     match Caller::with(&app, &Method::POST, &headers, Some(token)) {
@@ -89,7 +92,16 @@ pub(super) async fn sign_in(State(app): State<Arc<App>>, headers: HeaderMap, For
     }
 }
 
-pub(super) async fn sign_out(State(app): State<Arc<App>>) -> Response {
+/// Another site's page may neither sign somebody in, with a token of its own choice, nor out.
+fn elsewhere(headers: &HeaderMap) -> Option<Response> {
+    let fault = || Fault::new(StatusCode::FORBIDDEN, "other-site", "this was sent by a page of another site");
+    is_from_elsewhere(headers).then(|| failed(&fault(), false))
+}
+
+pub(super) async fn sign_out(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    if let Some(refused) = elsewhere(&headers) {
+        return refused;
+    }
     set(&app, &format!("{PAGE_COOKIE}=; Max-Age=0"))
 }
 

@@ -216,13 +216,15 @@ pub(crate) async fn reward_many(
     }
 }
 
+/// Whose windows end: one of the two.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ending {
-    decision: String,
+#[serde(rename_all = "snake_case")]
+enum Ending {
+    Decision(String),
+    Through(String),
 }
 
-/// Ends the window of a decision: silence becomes the default reward. Windows also end by the clock, where the rules say so.
+/// Ends the window of a decision, or of every open one up to `through`: silence becomes the default reward. Decisions that are held stay open. Windows also end by the clock, where the rules say so.
 #[utoipa::path(post, path = "/v1/campaigns/{campaign}/rounds/close", operation_id = "close", tag = "rewards",
     security(("token" = ["admin"])),
     params(("campaign" = String, Path, description = "The campaign"),
@@ -236,7 +238,14 @@ pub(crate) async fn close(
     Body(body): Body,
 ) -> Result<Response, Fault> {
     Media::json(&headers)?;
-    let Ending { decision } = body::json(&body)?;
-    let done = blocking(move || Ok(live.close(&decision, key)?)).await?;
-    Ok(answered(StatusCode::OK, done.seq, &done))
+    match body::json(&body)? {
+        Ending::Decision(decision) => {
+            let done = blocking(move || Ok(live.close(&decision, key)?)).await?;
+            Ok(answered(StatusCode::OK, done.seq, &done))
+        }
+        Ending::Through(through) => {
+            let done = blocking(move || Ok(live.close_up_to(&through, key)?)).await?;
+            Ok(answered(StatusCode::OK, done.seq, &done.done))
+        }
+    }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that unwraps fails with the error it met")]
 
 mod auth;
+mod board;
 mod common;
 mod document;
 mod errors;

@@ -113,6 +113,33 @@ fn a_shop_makes_a_campaign_decides_rewards_and_looks() {
     client.send("POST", &format!("{path}/revoke"), &[], b"").expect(200);
     assert_eq!(client.get(&path).expect(200)["arms"][0]["fate"], "revoked");
 
+    // All up to one, at once; what is held stays open, and the same key closes nothing more.
+    let decide = |more: Value| {
+        let mut body = slate(5, 1);
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let decided = client.json("POST", "/v1/campaigns/shop/decisions", &body).expect(200);
+        decided["decision"].as_str().unwrap().to_owned()
+    };
+    let (first, held, last, after) =
+        (decide(json!({})), decide(json!({"hold": true})), decide(json!({})), decide(json!({})));
+    let close = |body: &Value, status: u16| {
+        let keyed = [("Content-Type", "application/json"), ("Idempotency-Key", "close-all")];
+        client.send("POST", "/v1/campaigns/shop/rounds/close", &keyed, body.to_string().as_bytes()).expect(status)
+    };
+    let before = client.get(&format!("/v1/campaigns/shop/decisions/{first}")).expect(200);
+    assert_eq!(before["arms"][0]["fate"], "pending");
+    assert!(close(&json!({"through": last}), 200)["rounds"].as_u64().unwrap() >= 2);
+    assert_eq!(close(&json!({"through": last}), 200)["rounds"], 0);
+    close(&json!({"through": after}), 422);
+    for (decision, fate) in [(&first, "silent"), (&held, "pending"), (&last, "silent"), (&after, "pending")] {
+        let told = client.get(&format!("/v1/campaigns/shop/decisions/{decision}")).expect(200);
+        assert_eq!(told["arms"][0]["fate"], fate, "{told}");
+    }
+    for bad in [json!({}), json!({"decision": first, "through": last}), json!({"through": null}), json!({"to": last})] {
+        let told = client.json("POST", "/v1/campaigns/shop/rounds/close", &bad);
+        assert!((400..500).contains(&told.status), "{bad}: {}", told.status);
+    }
+
     // Metrics know routes and no arm.
     let metrics = client.get("/metrics");
     assert!(metrics.text().contains("armwise_http_requests_total{"), "{}", metrics.text());

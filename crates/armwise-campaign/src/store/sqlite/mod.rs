@@ -9,6 +9,7 @@ mod migrate;
 mod old;
 mod reader;
 mod rows;
+mod same;
 mod schema;
 
 pub use backup::{BackedUp, backup};
@@ -25,6 +26,7 @@ use crate::{
 use lock::Lock;
 use reader::Watch;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use same::Same;
 use schema::Version;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +41,8 @@ pub struct Sqlite {
     access: Access,
     /// The version of the schema.
     version: Version,
+    /// Features that may come again.
+    same: Same,
 }
 
 /// How a file is open.
@@ -92,7 +96,7 @@ impl Sqlite {
             }
         }
         db.set_prepared_statement_cache_capacity(STATEMENTS);
-        Ok(Self { path: path.to_owned(), db, access, version })
+        Ok(Self { path: path.to_owned(), db, access, version, same: Same::default() })
     }
 
     /// What was read, unless the file has changed meanwhile.
@@ -134,6 +138,7 @@ impl New {
             db: schema::create(self.pending.part(), path)?,
             access: Access::Write { _lock: None },
             version: Version::NOW,
+            same: Same::default(),
         })
     }
 
@@ -236,6 +241,8 @@ impl Journal for Sqlite {
     ) -> Result<Vec<Entry>, Error> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sql(&path, error);
+        // It comes back with the commit: what is not committed cannot be referred to.
+        let mut same = std::mem::take(&mut self.same);
         // The connection is only borrowed, because `check` reads through it what is not committed yet. Nothing else
         // begins a transaction on it: a writer has no other.
         let begun = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate);
@@ -246,7 +253,7 @@ impl Journal for Sqlite {
         }
         failpoint("begun");
         for Rows { seq, decisions, outcomes, originals, arms } in rows {
-            rows::insert_decisions(&transaction, *seq, decisions).map_err(failed)?;
+            rows::insert_decisions(&transaction, *seq, decisions, &mut same).map_err(failed)?;
             rows::insert_outcomes(&transaction, *seq, outcomes).map_err(failed)?;
             rows::insert_originals(&transaction, *seq, originals).map_err(failed)?;
             rows::insert_arms(&transaction, *seq, *arms).map_err(failed)?;
@@ -267,6 +274,7 @@ impl Journal for Sqlite {
         failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
         transaction.commit().map_err(failed)?;
         failpoint("committed");
+        self.same = same;
         Ok(appended)
     }
 
@@ -324,7 +332,7 @@ impl Journal for Sqlite {
     }
 
     fn settled(&self, segment: u64) -> Result<Option<Vec<u8>>, Error> {
-        if self.version < Version::NOW {
+        if self.version < Version::SIX {
             return Ok(None);
         }
         let mut statement = self.read(self.db.prepare_cached("SELECT bytes FROM settled WHERE segment = ?"))?;
@@ -332,7 +340,7 @@ impl Journal for Sqlite {
     }
 
     fn arms(&self, seq: u64) -> Result<Option<Vec<u8>>, Error> {
-        if self.version < Version::NOW {
+        if self.version < Version::SIX {
             return Ok(None);
         }
         let mut statement = self.read(self.db.prepare_cached("SELECT bytes FROM arms WHERE seq = ?"))?;
@@ -352,8 +360,7 @@ impl Journal for Sqlite {
     }
 
     fn decisions_of(&self, customer: &str) -> Result<Vec<Named>, Error> {
-        let sql = "SELECT id, customer, promotion FROM decision WHERE customer = ? ORDER BY id";
-        self.collect(sql, [customer], rows::read_named)
+        self.collect(self.version.decisions_of(), [customer], rows::read_named)
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {

@@ -82,7 +82,7 @@ impl Old {
         let sent = match (event.kind, event.round) {
             (Kind::Choose, Some(_)) => {
                 let own = "SELECT id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, \
-                           features, NULL FROM decision WHERE seq = ? ORDER BY id";
+                           features, NULL, NULL, NULL FROM decision WHERE seq = ? ORDER BY id";
                 let found = all(&self.db, &self.path, own, [event.seq.cast_signed()], rows::read_decision)?;
                 found.into_iter().map(|(_, sent)| sent).collect::<Vec<_>>()
             }

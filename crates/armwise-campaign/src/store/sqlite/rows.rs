@@ -1,7 +1,11 @@
 //! Entries, decisions, outcomes and what is stored beside them, to and from rows of the schema.
 
+use super::same::{self, Kept, Same};
 use crate::core::{DecisionId, Entry, Head, Heard, Kind, Named, Original, Outcome, Record, Sent, Sha, feature_bytes};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, types::Type};
+use rusqlite::{
+    Connection, OptionalExtension, Row, Transaction, params,
+    types::{Type, ValueRef},
+};
 
 /// The last entry.
 pub(super) fn head(db: &Connection) -> rusqlite::Result<Head> {
@@ -48,6 +52,7 @@ pub(super) fn insert_record(transaction: &Transaction<'_>, record: &Record) -> r
         transaction.execute("DELETE FROM decision WHERE id >= ? AND id < ?", given_up)?;
         transaction.execute("DELETE FROM outcome WHERE decision >= ? AND decision < ?", given_up)?;
         transaction.execute("DELETE FROM original WHERE decision >= ? AND decision < ?", given_up)?;
+        transaction.execute("DELETE FROM features WHERE id < ?", [same::given_up(round)])?;
     }
     if let Some(kept) = kept {
         transaction.execute("DELETE FROM checkpoint", [])?;
@@ -57,17 +62,32 @@ pub(super) fn insert_record(transaction: &Transaction<'_>, record: &Record) -> r
     Ok(())
 }
 
-pub(super) fn insert_decisions(transaction: &Transaction<'_>, seq: u64, decisions: &[Sent]) -> rusqlite::Result<()> {
+/// Writes decisions; features that came before are referred to.
+pub(super) fn insert_decisions(
+    transaction: &Transaction<'_>,
+    seq: u64,
+    decisions: &[Sent],
+    same: &mut Same,
+) -> rusqlite::Result<()> {
     if decisions.is_empty() {
         return Ok(());
     }
     let mut insert =
-        transaction.prepare_cached("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
-    let mut features = Vec::new();
+        transaction.prepare_cached("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut bytes = Vec::new();
     for row in decisions {
-        feature_bytes(&row.features, &mut features);
+        feature_bytes(&row.features, &mut bytes);
         let Sent { customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, .. } = row;
         let (id, seq, probability) = (row.id.key(), seq.cast_signed(), row.probability);
+        let kept = if decisions.len() > same::MANY { Kept::Here } else { same.kept(row, &bytes) };
+        let (features, same) = match kept {
+            Kept::Here => (&bytes[..], None),
+            Kept::New => {
+                transaction.prepare_cached("INSERT INTO features VALUES (?, ?)")?.execute(params![id, bytes])?;
+                (&[][..], Some(id))
+            }
+            Kept::There(place) => (&[][..], Some(place)),
+        };
         insert.execute(params![
             id,
             seq,
@@ -82,7 +102,8 @@ pub(super) fn insert_decisions(transaction: &Transaction<'_>, seq: u64, decision
             rank,
             greedy,
             features,
-            probability
+            probability,
+            same
         ])?;
     }
     Ok(())
@@ -144,12 +165,22 @@ fn bad(problem: String) -> rusqlite::Error {
 }
 
 pub(super) fn hash(row: &Row<'_>, name: &str) -> rusqlite::Result<Sha> {
-    row.get::<_, String>(name)?.parse().map_err(|()| bad(format!("{name} is not a SHA-256")))
+    hash_at(row, row.as_ref().column_index(name)?)
+}
+
+fn hash_at(row: &Row<'_>, place: usize) -> rusqlite::Result<Sha> {
+    let text = row.get_ref(place)?.as_str()?;
+    text.parse().map_err(|()| bad(format!("column {place} is not a SHA-256")))
 }
 
 pub(super) fn kind(row: &Row<'_>) -> rusqlite::Result<Kind> {
-    let name: String = row.get("kind")?;
-    Kind::named(&name).ok_or_else(|| bad(format!("{name:?} is not a kind of entry")))
+    kind_at(row, row.as_ref().column_index("kind")?)
+}
+
+/// As [`kind`], by place: looking a column up by its name costs more than reading it.
+fn kind_at(row: &Row<'_>, place: usize) -> rusqlite::Result<Kind> {
+    let name = row.get_ref(place)?.as_str()?;
+    Kind::named(name).ok_or_else(|| bad(format!("{name:?} is not a kind of entry")))
 }
 
 /// 0 or 1; SQLite would take any other number for true.
@@ -163,32 +194,39 @@ fn flag(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<bool>> {
 }
 
 /// The key of an entry. The chain does not tell an empty one from none, so there is no empty one.
-fn key(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
-    match row.get::<_, Option<String>>("key")? {
+fn key_at(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<String>> {
+    match row.get::<_, Option<String>>(place)? {
         Some(key) if key.is_empty() => Err(bad("the key is empty".to_owned())),
         key => Ok(key),
     }
 }
 
+/// An entry, from a row with all columns in the order of the schema.
 pub(super) fn read_entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry {
-        seq: whole(row, "seq")?,
-        at: row.get("at")?,
-        kind: kind(row)?,
-        round: row.get::<_, Option<i64>>("round")?.map(i64::cast_unsigned),
-        key: key(row)?,
-        body: row.get("body")?,
-        changes: row.get("changes")?,
-        rows: whole(row, "rows")?,
-        digest: hash(row, "digest")?,
-        model: hash(row, "model")?,
-        hash: hash(row, "hash")?,
+        seq: row.get::<_, i64>(0)?.cast_unsigned(),
+        at: row.get(1)?,
+        kind: kind_at(row, 2)?,
+        round: row.get::<_, Option<i64>>(3)?.map(i64::cast_unsigned),
+        key: key_at(row, 4)?,
+        body: row.get(5)?,
+        changes: row.get(6)?,
+        rows: row.get::<_, i64>(7)?.cast_unsigned(),
+        digest: hash_at(row, 8)?,
+        model: hash_at(row, 9)?,
+        hash: hash_at(row, 10)?,
     })
 }
 
 /// A decision and the entry that it belongs to, from a row of [`Version::decisions`](super::schema::Version::decisions).
 pub(super) fn read_decision(row: &Row<'_>) -> rusqlite::Result<(u64, Sent)> {
-    let (features, rest) = row.get_ref(12)?.as_blob()?.as_chunks();
+    let (own, same) = (row.get_ref(12)?.as_blob()?, row.get_ref(14)?);
+    let features = match (own, same) {
+        (own, ValueRef::Null) => own,
+        ([], _) => row.get_ref(15)?.as_blob_or_null()?.ok_or_else(|| bad("its features are not there".to_owned()))?,
+        _ => return Err(bad("features are in two places".to_owned())),
+    };
+    let (features, rest) = features.as_chunks();
     if !rest.is_empty() {
         return Err(bad(format!("features have {} bytes too many", rest.len())));
     }
@@ -216,14 +254,19 @@ pub(super) fn read_named(row: &Row<'_>) -> rusqlite::Result<Named> {
 }
 
 pub(super) fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
-    Ok(Outcome { decision: DecisionId::of(row.get("decision")?), reward: row.get("reward")? })
+    outcome_at(row, 0)
+}
+
+/// An outcome whose columns begin at a place.
+fn outcome_at(row: &Row<'_>, first: usize) -> rusqlite::Result<Outcome> {
+    Ok(Outcome { decision: DecisionId::of(row.get(first)?), reward: row.get(first + 1)? })
 }
 
 /// An outcome and its number in its entry.
 pub(super) fn read_numbered(row: &Row<'_>) -> rusqlite::Result<(i64, Outcome)> {
-    Ok((row.get("number")?, read_outcome(row)?))
+    Ok((row.get(0)?, outcome_at(row, 1)?))
 }
 
 pub(super) fn read_heard(row: &Row<'_>) -> rusqlite::Result<Heard> {
-    Ok(Heard { seq: whole(row, "seq")?, kind: kind(row)?, outcome: read_outcome(row)? })
+    Ok(Heard { seq: row.get::<_, i64>(2)?.cast_unsigned(), kind: kind_at(row, 3)?, outcome: outcome_at(row, 0)? })
 }

@@ -1,9 +1,9 @@
-//! The schema, version 6, documented for users who query a campaign with plain SQL.
+//! The schema, version 7, documented for users who query a campaign with plain SQL.
 //!
-//! `entry`, `decision`, `outcome`, `original` and `arms` are the journal and only grow (triggers refuse anything else; rows
-//! of single decisions may go once an entry of the kind `compact` says so); `sums`, `settled` and `checkpoint` save time and
+//! `entry`, `decision`, `features`, `outcome`, `original` and `arms` are the journal and only grow (triggers refuse anything
+//! else; rows of single decisions may go once an entry of the kind `compact` says so); `sums`, `settled` and `checkpoint` save time and
 //! can be thrown away while the rows they come from are there; the view `result` is what an analyst wants. A version is
-//! the one before and a step, so a new file and one that was turned into this version have the same text. Versions 4 and 5
+//! the one before and a step, so a new file and one that was turned into this version have the same text. Versions 4 to 6
 //! are read as they are, and the first writer takes the steps. No row changes, so the chain of hashes holds.
 
 use super::sql;
@@ -21,8 +21,9 @@ pub(super) struct Version(i32);
 impl Version {
     pub(super) const FOUR: Self = Self(4);
     const FIVE: Self = Self(5);
+    pub(super) const SIX: Self = Self(6);
     /// The one that is written.
-    pub(super) const NOW: Self = Self(6);
+    pub(super) const NOW: Self = Self(7);
 
     /// The query for a round's decisions. Columns are read by place, since looking a column up by its name costs more
     /// than reading it.
@@ -30,17 +31,34 @@ impl Version {
         match self {
             Self::FOUR => {
                 "SELECT id, seq, customer, promotion, control, segment, mean, width, draw, score, rank, greedy, features, \
-                 NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+                 NULL, NULL, NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
             }
             Self::FIVE => {
                 "SELECT id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, \
-                 features, NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+                 features, NULL, NULL, NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+            }
+            Self::SIX => {
+                "SELECT id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, \
+                 features, probability, NULL, NULL FROM decision WHERE id >= ? AND id < ? ORDER BY id"
             }
             _ => {
-                "SELECT id, seq, customer, promotion, hold_out, segment, mean, width, draw, score, rank, greedy, \
-                 features, probability FROM decision WHERE id >= ? AND id < ? ORDER BY id"
+                "SELECT d.id, d.seq, d.customer, d.promotion, d.hold_out, d.segment, d.mean, d.width, d.draw, d.score, \
+                 d.rank, d.greedy, d.features, d.probability, d.same, f.bytes \
+                 FROM decision d LEFT JOIN features f ON f.id = d.same WHERE d.id >= ? AND d.id < ? ORDER BY d.id"
             }
         }
+    }
+
+    /// The query for a customer's decisions. The index is one of runs of 1,024 rounds, so that a service writes to its end
+    /// only; the runs that there are are asked one after the other.
+    pub(super) fn decisions_of(self) -> &'static str {
+        if self < Self::NOW {
+            return "SELECT id, customer, promotion FROM decision WHERE customer = ? ORDER BY id";
+        }
+        "WITH RECURSIVE run(n) AS (SELECT min(id) >> 42 FROM decision UNION ALL \
+         SELECT (SELECT min(id) >> 42 FROM decision WHERE id >= (run.n + 1) << 42) FROM run WHERE run.n IS NOT NULL) \
+         SELECT d.id, d.customer, d.promotion FROM run CROSS JOIN decision d \
+         WHERE d.id >> 42 = run.n AND d.customer = ? ORDER BY d.id"
     }
 }
 
@@ -220,6 +238,23 @@ LEFT JOIN entry c ON c.seq = coalesce(
                      json_each(a.value, '$.decisions') n WHERE l.kind = 'learn')
 LEFT JOIN entry v ON v.kind = 'revoke' AND v.round = d.id >> 32;";
 
+/// What version 7 has beside version 6: features that come again are kept once, and an index of customers that a service
+/// writes to the end of. Features are shared by the decisions of 2^16 rounds, so they may go once these are given up.
+const SEVEN: &str = "
+ALTER TABLE decision ADD COLUMN same INTEGER; -- where x is kept in features; its own column is empty then
+CREATE TABLE features (              -- x of arms that are chosen again and again
+  id    INTEGER PRIMARY KEY,         -- the decision that brought it here
+  bytes BLOB NOT NULL                -- x, little-endian f32
+) STRICT;
+CREATE TRIGGER features_stay BEFORE UPDATE ON features BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+CREATE TRIGGER features_kept BEFORE DELETE ON features WHEN NOT EXISTS (SELECT 1 FROM entry
+    WHERE kind = 'compact' AND kind NOT IN ('choose', 'learn') AND round >= (((OLD.id >> 48) + 1) << 16) - 1)
+  BEGIN SELECT raise(ABORT, 'the journal only grows'); END;
+
+DROP INDEX decision_customer;
+CREATE INDEX decision_customer ON decision (id >> 42, customer);
+";
+
 /// The hold-out's column in [`TABLES`], and as version 4 has it.
 const COLUMN: [&str; 2] = ["  hold_out   INTEGER", "  control   INTEGER"];
 
@@ -228,7 +263,8 @@ fn text(version: Version) -> String {
     match version {
         Version::FOUR => TABLES.replace(COLUMN[0], COLUMN[1]) + VIEW_BEFORE,
         Version::FIVE => format!("{TABLES}{ORIGINAL}{VIEW}"),
-        _ => format!("{TABLES}{ORIGINAL}{VIEW}{}", step(Version::FIVE)),
+        Version::SIX => text(Version::FIVE) + &step(Version::FIVE),
+        _ => text(Version::SIX) + &step(Version::SIX),
     }
 }
 
@@ -238,7 +274,8 @@ fn step(from: Version) -> String {
         Version::FOUR => {
             format!("DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{ORIGINAL}{VIEW}")
         }
-        _ => format!("{SIX}{VIEW_SIX}"),
+        Version::FIVE => format!("{SIX}{VIEW_SIX}"),
+        _ => SEVEN.to_owned(),
     }
 }
 
@@ -260,7 +297,11 @@ pub(super) fn create(file: &Path, path: &Path) -> Result<Connection, Error> {
 /// Every commit is on the disk before it is acknowledged.
 fn writing(db: &Connection) -> rusqlite::Result<()> {
     db.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
-    db.execute_batch("PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000; PRAGMA cache_size = -65536;")
+    // Pages that a service writes again and again go from the log into the file less often: every 16 MB.
+    db.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA busy_timeout = 2000; PRAGMA cache_size = -65536; \
+         PRAGMA wal_autocheckpoint = 4096;",
+    )
 }
 
 /// The version of a campaign's schema; refuses what is not a campaign.
