@@ -89,7 +89,7 @@ $(SCHEMATHESIS)/ready: crates/armwise-server/tests/schemathesis/requirements.txt
 BROWSER = target/browser
 browser: $(BROWSER)/ready build
 	cp crates/armwise-server/tests/browser/*.mjs $(BROWSER)
-	cd $(BROWSER) && ARMWISE=$(CURDIR)/$(ARMWISE) ARMWISE_SHOTS=$(CURDIR)/$(BROWSER)/shots timeout 600 node --test --test-concurrency=1 pages.test.mjs
+	cd $(BROWSER) && ARMWISE=$(CURDIR)/$(ARMWISE) ARMWISE_SHOTS=$(CURDIR)/$(BROWSER)/shots timeout 1800 node --test --test-concurrency=1 pages.test.mjs
 
 $(BROWSER)/ready: crates/armwise-server/tests/browser/package-lock.json
 	node --version && npm --version || (apt-get update && apt-get install -y nodejs npm)

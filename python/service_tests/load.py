@@ -31,7 +31,7 @@ TRY_AGAIN = {409, 429, 500, 502, 503, 504, 507}
 
 def begin(port: int, campaign: str) -> None:
     """Makes the campaign."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("PUT", f"/v1/campaigns/{campaign}", json.dumps(RULES), {"Content-Type": "application/json"})
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -55,6 +55,7 @@ class Client(threading.Thread):
         self.rewarded: list[tuple[str, str, float]] = []  # decision, arm, reward
         self.connection: http.client.HTTPConnection | None = None
         self.failure: str | None = None
+        self.answered = 0
 
     def run(self) -> None:
         try:
@@ -140,6 +141,7 @@ class Client(threading.Thread):
                 break
             time.sleep(0.01)
         line["end"] = time.time()
+        self.answered += line["status"] in (200, 201)
         if line["seq"] is not None:
             self.seen = max(self.seen, line["seq"])
         self.out.write(json.dumps(line) + "\n")
@@ -147,7 +149,7 @@ class Client(threading.Thread):
 
     def once(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, int | None, str]:
         if self.connection is None:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         self.connection.request(method, path, body, headers)
         answer = self.connection.getresponse()
         seq = answer.getheader("Armwise-Seq")
@@ -164,6 +166,15 @@ class Load:
             Client(number, port, campaign, file, self.stop_event, seed) for number, file in enumerate(self.files)
         ]
 
+    def wait_for_answers(self, count: int, seconds: float = 120) -> None:
+        """Waits until the clients have had so many good answers: however slow the machine is, there is load."""
+        end = time.monotonic() + seconds
+        while sum(client.answered for client in self.clients) < count:
+            failures = [client.failure for client in self.clients if client.failure]
+            assert not failures, failures
+            assert time.monotonic() < end, "the clients get no answers"
+            time.sleep(0.01)
+
     def __enter__(self) -> Load:
         for client in self.clients:
             client.start()
@@ -172,6 +183,7 @@ class Load:
     def __exit__(self, *_: object) -> None:
         self.stop_event.set()
         for client in self.clients:
-            client.join(60)
+            client.join(120)
+        assert not any(client.is_alive() for client in self.clients), "a client waits for ever"
         failures = [client.failure for client in self.clients if client.failure]
         assert not failures, failures

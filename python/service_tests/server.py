@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,9 +17,13 @@ COMMAND = os.environ.get("ARMWISE_COMMAND", "armwise")
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that stays free while the server is down: outgoing connections get their own from 32768 on."""
+    draw = random.SystemRandom()
+    while True:
+        port = draw.randrange(20_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
@@ -40,7 +45,7 @@ class Server:
             )
         return self
 
-    def wait_until_ready(self, seconds: float = 30) -> Server:
+    def wait_until_ready(self, seconds: float = 120) -> Server:
         assert self.process is not None
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -58,7 +63,7 @@ class Server:
         path: str,
         body: bytes | None = None,
         headers: dict[str, str] | None = None,
-        timeout: float = 10,
+        timeout: float = 60,
     ) -> tuple[int, dict[str, str], bytes]:
         """One request on a connection of its own."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -75,7 +80,7 @@ class Server:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
-    def stop(self, seconds: float = 20) -> int:
+    def stop(self, seconds: float = 120) -> int:
         """As Ctrl-C, waiting for what was accepted; the exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)

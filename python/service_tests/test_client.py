@@ -99,7 +99,7 @@ def test_every_operation_of_the_document_is_there(server: Server) -> None:
             "undelivered": lambda: shop.undelivered(decided := shop.decide(k=3), decided.ids[:1]),
             "activate": lambda: shop.activate(shop.decide(k=3, hold=True)),
             "revoke": lambda: shop.revoke(shop.decide(k=3, hold=True)),
-            "close": lambda: shop.close(shop.decide(k=3)),
+            "close": lambda: (shop.close(shop.decide(k=3)), shop.close(through=shop.decide(k=3))),
             "why": lambda: shop.why((decided := shop.decide(k=3)).ids[0], decided),
             "report": shop.report,
             "log": lambda: shop.log(0),

@@ -16,13 +16,13 @@ from server import serving
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]]:
-    """Two quiet seconds of three clients."""
+    """Some seconds of three clients."""
     folder = tmp_path_factory.mktemp("good")
     with serving(folder / "data") as server:
         begin(server.port, "shop")
         load = Load(server.port, "shop", folder, clients=3)
         with load:
-            load.stop_event.wait(2)
+            load.wait_for_answers(600)
         assert server.stop() == 0
     return folder / "data" / "shop.armwise", read(load.files)
 

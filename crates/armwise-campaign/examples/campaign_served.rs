@@ -1,9 +1,10 @@
 //! A campaign as a service writes it: many small decisions, several to a commit, rewards soon after, folds.
 //!
 //! ```text
-//! campaign_served [FOLDER] [DECISIONS] [ARMS] [DIM] [BATCH]
+//! campaign_served [FOLDER] [DECISIONS] [ARMS] [DIM] [BATCH] [ITEMS]
 //! ```
-//! 100,000 decisions of 10 arms with 51 features, 64 to a commit, unless given. Says what a decision, a reward and a fold
+//! 100,000 decisions of 10 arms with 51 features, 64 to a commit, unless given. The arms come with features of their own
+//! each time; with ITEMS they are of a catalogue of so many, whose features stay. Says what a decision, a reward and a fold
 //! cost in processor time, then opens the file anew and says how long that takes and how much memory. Linux only, since
 //! it reads its own figures from /proc.
 
@@ -49,11 +50,19 @@ fn mixed(a: u64, b: u64) -> u64 {
     x.wrapping_mul(0x94d0_49bb_1331_11eb) >> 11
 }
 
-fn sent(round: u64, number: u32, dim: usize) -> Sent {
-    let unit = |j: u64| f64::from((mixed(round * 64 + u64::from(number), j) as f64 / (1_u64 << 53) as f64) as f32);
+fn sent(round: u64, number: u32, dim: usize, items: u64) -> Sent {
+    let draw = |of: u64, j: u64| f64::from((mixed(of, j) as f64 / (1_u64 << 53) as f64) as f32);
+    let unit = |j: u64| draw(round * 64 + u64::from(number), j);
+    // No item comes twice in a round.
+    let item = if items == 0 {
+        mixed(round, u64::from(number)) % 100_000
+    } else {
+        (mixed(round, 0) + u64::from(number) * (items / 64 + 1)) % items
+    };
+    let of = if items == 0 { round * 64 + u64::from(number) } else { u64::MAX / 2 + item };
     Sent {
         id: DecisionId { round, number },
-        customer: format!("item-{}", mixed(round, u64::from(number)) % 100_000),
+        customer: format!("item-{item}"),
         promotion: "show".to_owned(),
         hold_out: false,
         segment: None,
@@ -64,7 +73,7 @@ fn sent(round: u64, number: u32, dim: usize) -> Sent {
         rank: number,
         greedy: None,
         probability: None,
-        features: (0..dim as u64).map(unit).collect::<Vec<f64>>().into(),
+        features: (0..dim as u64).map(|j| draw(of, j)).collect::<Vec<f64>>().into(),
     }
 }
 
@@ -73,6 +82,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = arguments.next().map_or_else(|| std::env::temp_dir().join("campaign_served"), PathBuf::from);
     let mut number = |default: u64| arguments.next().map_or(Ok(default), |text| text.parse::<u64>());
     let (decisions, arms, dim, batch) = (number(100_000)?, number(10)?, number(51)? as usize, number(64)?);
+    let items = number(0)?;
     fs::create_dir_all(&folder)?;
     let path = folder.join("served.armwise");
     for end in ["", "-wal", "-shm", ".lock"] {
@@ -85,8 +95,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     for first in (1..=decisions).step_by(batch as usize) {
         let rounds: Vec<u64> = (first..u64::min(first + batch, decisions + 1)).collect();
-        let rows: Vec<Vec<Sent>> =
-            rounds.iter().map(|&round| (1..=arms as u32).map(|place| sent(round, place, dim)).collect()).collect();
+        let rows: Vec<Vec<Sent>> = rounds
+            .iter()
+            .map(|&round| (1..=arms as u32).map(|place| sent(round, place, dim, items)).collect())
+            .collect();
         let chosen = |round: u64| Chosen { round, seed: 1, model: Some(campaign.model_seq()), ..Chosen::default() };
         let drafts: Vec<Draft<'_>> = rounds
             .iter()

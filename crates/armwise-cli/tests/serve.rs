@@ -42,7 +42,7 @@ impl Running {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit('/').next().unwrap().parse().unwrap_or_else(|_| panic!("{line:?}"));
         let client = Client { address, token: None };
-        let until = Instant::now() + Duration::from_secs(30);
+        let until = Instant::now() + Duration::from_mins(2);
         while client.try_send("GET", "/readyz", &[], b"").map_or(0, |answer| answer.status) != 200 {
             assert!(Instant::now() < until, "the server is not ready");
             std::thread::sleep(Duration::from_millis(10));

@@ -95,3 +95,72 @@ impl Rounds {
         self.segments.entry(segment).or_insert_with(own);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::{Chosen, Counts, DecisionId, Flaw, Outcome, PutAside, Responses};
+
+    fn info(round: u64) -> RoundInfo {
+        RoundInfo {
+            round,
+            seq: round,
+            at: "2026-01-01T00:00:00Z".to_owned(),
+            seed: 1,
+            hold_out_alike: true,
+            rules: 1,
+            decisions: 3,
+            digest: Sha::of("rows"),
+            closed_by: None,
+            revoked_by: None,
+            counts: Counts::default(),
+            heard: Sha::of(""),
+        }
+    }
+
+    fn told(round: u64) -> Responses {
+        Responses {
+            table: "lines".to_owned(),
+            digest: Sha::of("lines"),
+            rounds: vec![round],
+            read: 1,
+            repeated: 0,
+            rejected: 1,
+            aside: vec![PutAside { round, flaw: Flaw::BadReward, decisions: vec![2] }],
+        }
+    }
+
+    #[test]
+    fn whatever_choices_and_rewards_change_is_given_back() {
+        let mut state = State { length: 4, ..State::new() };
+        state.rounds = (1..=9).map(|round| (round, info(round))).collect();
+        state.held.insert(3, Held::default());
+        state.aside.insert(2, BTreeMap::from([(1, (2, Flaw::BadReward))]));
+        state.touched = BTreeMap::from([(1, 4), (2, 9)]);
+        state.dirty.insert(1);
+        let outcomes = [3, 7].map(|round| Outcome { decision: DecisionId { round, number: 1 }, reward: Some(1.0) });
+        let drafts = [
+            Draft { outcomes: &outcomes, ..Draft::new(Command::Learn(told(2))) },
+            Draft::new(Command::Choose(Chosen { round: 14, hold: true, ..Chosen::default() })),
+        ];
+        for settles in [false, true] {
+            let before = state.clone();
+            let undo = Undo::of(&state, &drafts, settles);
+            assert_eq!(matches!(undo, Undo::Whole(_)), settles);
+            state.model = Sha::of("another");
+            for round in [2, 3, 7, 14] {
+                state.rounds.insert(round, RoundInfo { heard: Sha::of("more"), ..info(round) });
+                state.aside.insert(round, BTreeMap::from([(2, (10, Flaw::BadReward))]));
+                state.held.insert(round, Held { activated_by: 10, ..Held::default() });
+                state.touched.insert(segment_of(round, 4), 10);
+                state.dirty.insert(segment_of(round, 4));
+            }
+            state.dirty.remove(&1);
+            undo.restore(&mut state);
+            assert_eq!(state, before);
+        }
+        // Anything else may change anything.
+        let other = [Draft::new(Command::Fold(crate::core::Folded {}))];
+        assert!(matches!(Undo::of(&state, &other, false), Undo::Whole(_)));
+    }
+}

@@ -39,17 +39,17 @@ pub struct DecidedArm {
 }
 
 impl Decided {
-    pub(super) fn new(tag: Tag, round: u64, seq: u64, model: u64, held: bool, sent: &[Sent]) -> Self {
-        let arm = |sent: &Sent| DecidedArm {
-            id: sent.customer.clone(),
-            promotion: sent.promotion.clone(),
+    pub(super) fn new(tag: Tag, round: u64, seq: u64, model: u64, held: bool, sent: Vec<Sent>) -> Self {
+        let arm = |sent: Sent| DecidedArm {
+            id: sent.customer,
+            promotion: sent.promotion,
             rank: sent.rank,
             mean: sent.mean,
             width: sent.width,
             draw: sent.draw,
             score: sent.score,
         };
-        let arms = sent.iter().filter(|sent| !sent.hold_out).map(arm).collect();
+        let arms = sent.into_iter().filter(|sent| !sent.hold_out).map(arm).collect();
         Self { decision: tag.name_round(round), seq, model, held, arms }
     }
 }

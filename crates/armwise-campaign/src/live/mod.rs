@@ -18,6 +18,7 @@ mod flight;
 mod json;
 mod options;
 mod published;
+mod ready;
 mod request;
 mod slate;
 mod writer;

@@ -2,29 +2,27 @@
 //!
 //! It is the only one that has the campaign. Commands that change the same round do not share a commit, since each must
 //! see what the one before it did. Whoever is answered is on the disk. Where a commit of several fails, each is tried
-//! alone, so that only those fail that must.
+//! alone, so that only those fail that must. What is ready to be written, and how it is answered, is in `ready.rs`.
 
 use super::{
     Reply,
-    answer::{Decided, Rewarded, RewardedArm},
+    answer::{Decided, Rewarded},
     catalogue::Shelf,
     clockwork::Clockwork,
     flight::Flight,
     options::{Journalling, LiveOptions, Measured},
     published::{Board, Published, Reached},
+    ready::{Answer, Ready, Told, decided_before},
     request::RewardsRequest,
     slate::ToChoose,
 };
 use crate::{
     Campaign, Error,
-    core::{
-        ChooseRequest, Chosen, Command, Draft, Key, Line, LineOutcome, Original, Outcome, Rejection, Sent, Sha, clock,
-        fold, tell,
-    },
+    core::{ChooseRequest, Command, Draft, Key, Sha, clock, fold, tell},
     round::{Slate, resting},
 };
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -97,29 +95,6 @@ pub(super) struct Writer {
     in_force: Sha,
     /// What the clock does, and when it did last.
     pub(super) clockwork: Clockwork,
-}
-
-/// A command that can be written together with others.
-struct Ready {
-    command: Command,
-    key: Option<Key>,
-    sent: Vec<Sent>,
-    originals: Vec<Original>,
-    outcomes: Vec<Outcome>,
-    flight: Option<Flight>,
-    answer: Answer,
-}
-
-enum Answer {
-    Decided(Reply<Decided>),
-    Rewarded(Told, Reply<Rewarded>),
-}
-
-/// Lines with what is done with each.
-struct Told {
-    decision: Option<String>,
-    lines: Vec<Line>,
-    verdicts: Vec<(LineOutcome, Option<Rejection>)>,
 }
 
 impl Writer {
@@ -392,50 +367,6 @@ impl Writer {
     pub(super) fn now(&self) -> String {
         clock::at((self.shared.options.clock)())
     }
-}
-
-impl Ready {
-    fn answer(self, campaign: &Campaign, done: Result<u64, Error>) {
-        drop(self.flight);
-        match self.answer {
-            Answer::Rewarded(told, reply) => reply(done.map(|seq| told.rewarded(campaign, seq))),
-            Answer::Decided(reply) => reply(done.map(|seq| match &self.command {
-                Command::Choose(chosen) => answer(campaign, seq, chosen, &self.sent),
-                _ => answer(campaign, seq, &Chosen::default(), &self.sent),
-            })),
-        }
-    }
-}
-
-impl Told {
-    fn rewarded(self, campaign: &Campaign, seq: u64) -> Rewarded {
-        let Self { decision, lines, verdicts } = self;
-        let mut counts = BTreeMap::new();
-        let arms = lines.into_iter().zip(verdicts).map(|(line, (outcome, rejection))| {
-            *counts.entry(outcome).or_default() += 1;
-            let own = line.decision.filter(|own| decision.as_ref() != Some(own));
-            let reason = rejection.map(|rejection| rejection.text(campaign.tag()));
-            RewardedArm { decision: own, id: line.id, promotion: line.promotion, outcome, reason }
-        });
-        let arms = arms.collect();
-        Rewarded { decision, seq, counts, arms }
-    }
-}
-
-/// What the same request was answered before, from the journal.
-fn decided_before(campaign: &Campaign, key: &Key, digest: Sha) -> Result<Option<Decided>, Error> {
-    let same = |command: &Command| match command {
-        Command::Choose(Chosen { request: Some(request), .. }) => request.digest == digest,
-        _ => false,
-    };
-    let Some((entry, Command::Choose(chosen))) = campaign.earlier(Some(key), same)? else { return Ok(None) };
-    Ok(Some(answer(campaign, entry.seq, &chosen, &campaign.sent(chosen.round)?)))
-}
-
-/// The answer to a decision: all of it is in the journal.
-fn answer(campaign: &Campaign, seq: u64, chosen: &Chosen, sent: &[Sent]) -> Decided {
-    let model = chosen.model.unwrap_or(seq.saturating_sub(1));
-    Decided::new(campaign.tag(), chosen.round, seq, model, chosen.hold, sent)
 }
 
 impl Work {

@@ -91,10 +91,13 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
     let session = Session::new(threads, Store::none(), watch);
     match &study.problem {
         Problem::Clustered(world) => {
-            let problem = json!({
+            let mut problem = json!({
                 "kind": "clustered", "angle": world.angle, "d": world.d, "n": world.n, "k": world.k,
-                "rounds": world.rounds, "order": world.order, "spread": world.spread, "turn": world.turn,
+                "rounds": world.rounds, "order": world.order, "spread": world.spread,
             });
+            if let Some(turn) = &world.turn {
+                problem["turn"] = json!(turn);
+            }
             play(study, path, &session, world, problem, 1)
         }
         Problem::TwoSets(world) => {

@@ -68,7 +68,7 @@ impl Client {
         body: &[u8],
     ) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(Duration::from_mins(1)))?;
+        stream.set_read_timeout(Some(Duration::from_mins(2)))?;
         let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", self.address);
         if let Some(token) = &self.token {
             head = head + "Authorization: Bearer " + token + "\r\n";
@@ -134,7 +134,7 @@ pub(crate) fn start(data: &Path) -> (Server, Client) {
 pub(crate) fn start_with(options: Options) -> (Server, Client) {
     let server = Server::start(options).unwrap();
     let client = Client { address: server.address(), token: None };
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_mins(2);
     while client.get("/readyz").status != 200 {
         assert!(Instant::now() < until, "the server is not ready");
         std::thread::sleep(Duration::from_millis(5));

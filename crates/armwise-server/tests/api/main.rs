@@ -4,6 +4,7 @@
 
 mod auth;
 mod board;
+mod bodies;
 mod common;
 mod document;
 mod errors;

@@ -49,7 +49,7 @@ fn http_and_the_library_decide_and_learn_alike() {
         let asked = RewardsRequest { key: None, decision: Some(decided.decision), lines, feedback: Feedback::Rewards };
         let own = twin.rewards(asked).unwrap();
         // Both know what was told before the next decision is asked for.
-        twin.wait_for(own.seq, Duration::from_secs(10)).unwrap();
+        twin.wait_for(own.seq, Duration::from_mins(1)).unwrap();
         let seq = told.header("armwise-seq").unwrap();
         client.send("GET", "/v1/campaigns/shop/model", &[("Armwise-Seq", seq)], b"").expect(200);
     }

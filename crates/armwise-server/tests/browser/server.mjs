@@ -57,8 +57,8 @@ export async function ask(url, method, path, body, token) {
 
 /** Waits until a server takes requests. */
 export async function ready(url) {
-  for (let tries = 0; tries < 200; tries += 1) {
-    if ((await fetch(`${url}/readyz`)).ok) return;
+  for (let tries = 0; tries < 1200; tries += 1) {
+    if ((await fetch(`${url}/readyz`).catch(() => ({ ok: false }))).ok) return;
     await new Promise((done) => setTimeout(done, 100));
   }
   throw new Error(`${url} is not ready`);

@@ -4,6 +4,9 @@ import { mkdirSync } from "node:fs";
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
 
+/** How long something may take on a busy machine before it counts as missing, in milliseconds. */
+export const PATIENCE = 120_000;
+
 const shots = process.env.ARMWISE_SHOTS ?? "target/browser/shots";
 mkdirSync(shots, { recursive: true });
 
@@ -26,6 +29,7 @@ export async function browse() {
 export async function context(browser, url, options = {}) {
   const { allowed = [], ...rest } = options;
   const made = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...rest });
+  made.setDefaultTimeout(PATIENCE);
   const faults = [];
   made.on("request", (request) => {
     if (!request.url().startsWith(url)) faults.push(`a request to ${request.url()}`);
@@ -55,6 +59,24 @@ export async function fits(page) {
     room: document.documentElement.clientWidth,
   }));
   assert.ok(wide <= room, `${page.url()} is ${wide} wide in ${room}`);
+}
+
+/** Keeps the pages of a context as they are loaded: their stream of events ends at once and is not begun again. */
+export async function still(made) {
+  await made.route("**/events", (route) =>
+    route.fulfill({ status: 200, contentType: "text/event-stream", body: "retry: 100000000\n\n" }),
+  );
+}
+
+/** Waits until a card shows a number of which `from` <= number <= `to`; the page is followed meanwhile. */
+export async function shows(page, name, from, to = Infinity) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const now = await card(page, name);
+    if (from <= now && now <= to) return now;
+    assert.ok(Date.now() < end, `${name} stays ${now}`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
 }
 
 /** The number that a card shows. */

@@ -23,12 +23,12 @@ def ask(address: str, token: str, method: str, path: str, body: object = None) -
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(address + path, data, headers, method=method)
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=120) as answer:
         return answer.read()
 
 
 def ready(address: str) -> None:
-    for _ in range(300):
+    for _ in range(1200):
         try:
             with urllib.request.urlopen(address + "/readyz", timeout=5):
                 return
@@ -63,7 +63,7 @@ def main() -> int:
             command = [
                 schemathesis, "--config-file", str(HERE / "schemathesis.toml"), "run", address + "/openapi.json",
                 "--header", f"Authorization: Bearer {token}", "--checks", "all", "--max-time", str(seconds),
-                "--request-timeout", "40", "--seed", "1", "--report-dir", data,
+                "--request-timeout", "120", "--seed", "1", "--report-dir", data,
             ]  # fmt: skip
             code = subprocess.run(command, check=False, cwd=data).returncode
             if server.poll() is not None:

@@ -1,0 +1,81 @@
+//! What is ready to be written together with others, and the answer that it gets once it is on the disk.
+//!
+//! Every answer follows from the journal, so a request that comes again is answered from there with the same bytes.
+
+use super::{
+    Reply,
+    answer::{Decided, Rewarded, RewardedArm},
+    flight::Flight,
+};
+use crate::{
+    Campaign, Error,
+    core::{Chosen, Command, Key, Line, LineOutcome, Original, Outcome, Rejection, Sent, Sha},
+};
+use std::collections::BTreeMap;
+
+/// A command that can be written together with others.
+pub(super) struct Ready {
+    pub(super) command: Command,
+    pub(super) key: Option<Key>,
+    pub(super) sent: Vec<Sent>,
+    pub(super) originals: Vec<Original>,
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) flight: Option<Flight>,
+    pub(super) answer: Answer,
+}
+
+pub(super) enum Answer {
+    Decided(Reply<Decided>),
+    Rewarded(Told, Reply<Rewarded>),
+}
+
+/// Lines with what is done with each.
+pub(super) struct Told {
+    pub(super) decision: Option<String>,
+    pub(super) lines: Vec<Line>,
+    pub(super) verdicts: Vec<(LineOutcome, Option<Rejection>)>,
+}
+
+impl Ready {
+    pub(super) fn answer(self, campaign: &Campaign, done: Result<u64, Error>) {
+        drop(self.flight);
+        match self.answer {
+            Answer::Rewarded(told, reply) => reply(done.map(|seq| told.rewarded(campaign, seq))),
+            Answer::Decided(reply) => reply(done.map(|seq| match &self.command {
+                Command::Choose(chosen) => answer(campaign, seq, chosen, self.sent),
+                _ => answer(campaign, seq, &Chosen::default(), self.sent),
+            })),
+        }
+    }
+}
+
+impl Told {
+    pub(super) fn rewarded(self, campaign: &Campaign, seq: u64) -> Rewarded {
+        let Self { decision, lines, verdicts } = self;
+        let mut counts = BTreeMap::new();
+        let arms = lines.into_iter().zip(verdicts).map(|(line, (outcome, rejection))| {
+            *counts.entry(outcome).or_default() += 1;
+            let own = line.decision.filter(|own| decision.as_ref() != Some(own));
+            let reason = rejection.map(|rejection| rejection.text(campaign.tag()));
+            RewardedArm { decision: own, id: line.id, promotion: line.promotion, outcome, reason }
+        });
+        let arms = arms.collect();
+        Rewarded { decision, seq, counts, arms }
+    }
+}
+
+/// What the same request was answered before, from the journal.
+pub(super) fn decided_before(campaign: &Campaign, key: &Key, digest: Sha) -> Result<Option<Decided>, Error> {
+    let same = |command: &Command| match command {
+        Command::Choose(Chosen { request: Some(request), .. }) => request.digest == digest,
+        _ => false,
+    };
+    let Some((entry, Command::Choose(chosen))) = campaign.earlier(Some(key), same)? else { return Ok(None) };
+    Ok(Some(answer(campaign, entry.seq, &chosen, campaign.sent(chosen.round)?)))
+}
+
+/// The answer to a decision: all of it is in the journal.
+fn answer(campaign: &Campaign, seq: u64, chosen: &Chosen, sent: Vec<Sent>) -> Decided {
+    let model = chosen.model.unwrap_or(seq.saturating_sub(1));
+    Decided::new(campaign.tag(), chosen.round, seq, model, chosen.hold, sent)
+}
