@@ -24,7 +24,12 @@ use pyo3::{
     types::PyDict,
 };
 
-use crate::{errors::raise_lab, interrupt::interruptible, oracle::{gamma_of, ties_of}, policy::AnyPolicy};
+use crate::{
+    errors::raise_lab,
+    interrupt::interruptible,
+    oracle::{gamma_of, ties_of},
+    policy::AnyPolicy,
+};
 
 /// Rewards, and their expectations.
 type Paid<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);

@@ -79,14 +79,7 @@ impl Learner {
 #[pymethods]
 impl Learner {
     #[new]
-    fn new(
-        py: Python<'_>,
-        policy: &str,
-        dim: usize,
-        blocks: usize,
-        ties: &str,
-        gamma: Option<f64>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, policy: &str, dim: usize, blocks: usize, ties: &str, gamma: Option<f64>) -> PyResult<Self> {
         let (policy, ties) = (AnyPolicy::from_json(policy)?, ties_of(ties)?);
         let model = Model::new(dim, blocks).and_then(|model| model.with_gamma(gamma_of(gamma)));
         let core = model.and_then(|model| Core::with_model(policy, model)).map_err(|error| raise(py, &error))?;

@@ -116,7 +116,8 @@ impl Campaign {
     fn picked<'a>(&self, model: &Model, names: impl Iterator<Item = &'a str>) -> Result<Model, Error> {
         let nothing = nothing(model.dim());
         let places: Vec<Option<usize>> = names.map(|name| self.block(name)).collect();
-        let of = |own: &[Block], place: Option<usize>| place.and_then(|place| own.get(place)).unwrap_or(&nothing).clone();
+        let of =
+            |own: &[Block], place: Option<usize>| place.and_then(|place| own.get(place)).unwrap_or(&nothing).clone();
         Ok(model.map_blocks(|own| places.iter().map(|&place| of(own, place)).collect())?)
     }
 }

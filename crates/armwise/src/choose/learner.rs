@@ -8,8 +8,8 @@ use crate::error::{check, positive};
 use crate::prune::{self, Pairs};
 use crate::score::Scorer;
 use crate::{
-    Algorithm, Arms, Auto, Catalogue, Error, Estimate, Gamma, Lambda, Law, Model, Needs, Oracle, Pick, Policy, Posterior,
-    Round, Scores, Ties,
+    Algorithm, Arms, Auto, Catalogue, Error, Estimate, Gamma, Lambda, Law, Model, Needs, Oracle, Pick, Policy,
+    Posterior, Round, Scores, Ties,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 

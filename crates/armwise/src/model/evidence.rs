@@ -205,12 +205,36 @@ impl Spans {
         together.map_or(0.0, |all| all.log(self.lambda))
     }
 
+    /// The log evidence of `all` if theta has moved before its last rounds, `late`, by tau times what the prior lets a
+    /// theta differ from 0: a regression in 2 d dimensions, with (x, 0) of early rows and (x, tau x) of late ones.
+    pub(super) fn moved(&self, all: &Model, late: &Model, tau: f64) -> f64 {
+        let stacked = |(whole, late): (&Block, &Block)| -> Block {
+            let d = whole.b.len();
+            let mut g = Vec::with_capacity(triangle(2 * d));
+            g.extend_from_slice(&whole.g);
+            for i in 0..d {
+                // Row i of tau G of the late rows is symmetric's: its lower part from line i, its upper part from the others.
+                g.extend((0..d).map(|j| tau * late.g[triangle(i.max(j)) + i.min(j)]));
+                g.extend((0..=i).map(|j| tau * tau * late.g[triangle(i) + j]));
+            }
+            let b = whole.b.iter().copied().chain(late.b.iter().map(|b| tau * b)).collect();
+            Block { count: whole.count, b, g, rr: whole.rr }
+        };
+        let blocks: Vec<Block> = all.blocks.iter().zip(&late.blocks).map(stacked).collect();
+        let count = all.blocks.iter().map(Block::count).sum::<u64>() as f64;
+        self.log_of_blocks(&blocks, count)
+    }
+
     /// That of one span whose rewards have these weights together.
     pub(super) fn weighed(&self, span: &Model, weights: f64) -> f64 {
+        self.log_of_blocks(&span.blocks, weights)
+    }
+
+    fn log_of_blocks(&self, blocks: &[Block], weights: f64) -> f64 {
         let (lambda, scale) = (self.lambda / self.scale.x, self.scale);
         let (of_g, of_b) = (1.0 / scale.x, 1.0 / (scale.x.sqrt() * scale.r.sqrt()));
         let (mut shrunk, mut explained, mut squares) = (0.0, 0.0, 0.0);
-        for block in span.blocks.iter().filter(|block| block.count > 0) {
+        for block in blocks.iter().filter(|block| block.count > 0) {
             let (log_det, own) = determined(&block.g, &block.b, (of_g, of_b), lambda);
             shrunk += block.b.len() as f64 * libm::log(lambda) - log_det;
             explained += own;

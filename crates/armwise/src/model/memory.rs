@@ -191,7 +191,9 @@ impl Model {
         let now = memory.unit_of(self.t);
         for (&first, blocks) in &memory.spans {
             let own = Self::from_blocks(1.0, 0, blocks.clone())?;
-            if first > now || span(first, now).0 != first || (own.dim, own.blocks.len()) != (self.dim, self.blocks.len())
+            if first > now
+                || span(first, now).0 != first
+                || (own.dim, own.blocks.len()) != (self.dim, self.blocks.len())
             {
                 return Err(Error::BadFormat(format!("the span that begins with {first} does not fit")));
             }

@@ -39,8 +39,7 @@ impl Auto {
 impl fmt::Display for Auto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { lambda, sigma, v, alpha, gamma, .. } = *self;
-        let named =
-            [("lambda", Some(lambda)), ("v", v), ("alpha", alpha), ("sigma", Some(sigma)), ("gamma", gamma)];
+        let named = [("lambda", Some(lambda)), ("v", v), ("alpha", alpha), ("sigma", Some(sigma)), ("gamma", gamma)];
         let mut named = named.into_iter().filter_map(|(name, value)| Some((name, value?)));
         named.try_for_each(|(name, value)| {
             let comma = if name == "lambda" { "" } else { ", " };
