@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which off-policy advise fuzz service serve-soak bench-serve schemathesis browser tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which which-middle off-policy advise fuzz service serve-soak bench-serve schemathesis browser tools
 
 test: lint unit doc quick walk exactness python site spark service schemathesis browser
 
@@ -111,6 +111,10 @@ drift:
 # RATINGS=ratings.dat also on those. `make quick` has it in small.
 which: build
 	$(ARMWISE) reproduce which $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-report
+
+# The same with the whole grid on fewer trials: minutes.
+which-middle: build
+	$(ARMWISE) reproduce which --middle $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-middle
 
 # How good off-policy evaluation is: 1,000 runs of each kind in place of 60; some minutes.
 off-policy:

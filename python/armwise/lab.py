@@ -249,7 +249,7 @@ def run(
     if not isinstance(problem, Problem):
         return _run_own(problem, named, seeds, delay, batch)
     native = [place for place, policy in enumerate(players) if policy.name is not None]
-    specs = [(players[place]._spec(), players[place].ties, players[place].gamma) for place in native]
+    specs = [(players[place]._spec(), players[place].ties, players[place]._given_gamma()) for place in native]
     played: dict[str, NDArray[np.float64]] = {}
     if native:
         played = problem._native.run(specs, trials, seed, delay, batch, threads)

@@ -6,7 +6,8 @@ Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 - seed: all randomness follows from it, from the round's number and from the arm's id; None takes one from the
   operating system and keeps it (`seed_`).
 - ties: who wins among equal scores, "by-id" or "random" (a fair draw, new in every round).
-- gamma: with every round, what was learned before counts gamma times as much.
+- gamma: with every round, what was learned before counts gamma times as much; "auto" chooses it by evidence, anew in
+  every round.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Greedy(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
@@ -87,7 +88,7 @@ class CombLinUCB(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lambda2 = lambda2
         self.sigma2 = sigma2
@@ -121,7 +122,7 @@ class CombLinTS(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lambda2 = lambda2
         self.sigma2 = sigma2
@@ -154,7 +155,7 @@ class C2UCB(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.alpha = alpha
@@ -192,7 +193,7 @@ class PC2UCB(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.alpha = alpha
@@ -227,7 +228,7 @@ class RoundWiseTS(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.v = v
@@ -267,7 +268,7 @@ class ArmWiseTS(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.v = v
@@ -301,7 +302,7 @@ class Random(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.blocks, self.seed, self.ties, self.gamma = blocks, seed, ties, gamma
@@ -334,7 +335,7 @@ class HallucinatedC2UCB(Policy):
         blocks: int = 1,
         seed: int | None = 0,
         ties: str = "by-id",
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
     ) -> None:
         self.lam = lam
         self.alpha = alpha

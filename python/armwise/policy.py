@@ -103,7 +103,7 @@ class Policy(Parameters):
     blocks: int = 1
     seed: int | None = 0
     ties: str = "by-id"
-    gamma: float = 1.0
+    gamma: float | str = 1.0
 
     _learner: _armwise.Learner | None = None
     _drawn_seed: int | None = None
@@ -163,17 +163,21 @@ class Policy(Parameters):
         scope = getattr(self, "scope", None) if "scope" in self._switches else None
         return [str(scope["group"])] if isinstance(scope, Mapping) and "group" in scope else []
 
+    def _given_gamma(self) -> float | None:
+        """The forgetting factor; None where it is chosen by evidence."""
+        return None if self.gamma == "auto" else float(self.gamma)
+
     def _check(self) -> None:
         _values.whole(self.blocks, "blocks", least=1)
         if self.seed is not None:
             _values.whole(self.seed, "seed", most=_values.MOST_SEED)
         if self.ties not in ("by-id", "random"):
             raise ValueError(f'ties = {self.ties!r}: must be "by-id" or "random"')
-        if not 0.0 < _values.finite(self.gamma, "gamma") <= 1.0:
-            raise ValueError(f"gamma = {self.gamma}: must be above 0 and at most 1")
+        if self.gamma != "auto" and not 0.0 < _values.finite(self.gamma, "gamma") <= 1.0:
+            raise ValueError(f'gamma = {self.gamma}: must be above 0 and at most 1, or "auto"')
         model = self._learner
-        if model is not None and (self.blocks, self.gamma) != (model.blocks, model.gamma):
-            there = f"blocks={model.blocks}, gamma={model.gamma}"
+        if model is not None and (self.blocks, self._given_gamma()) != (model.blocks, model.gamma):
+            there = f"blocks={model.blocks}, gamma={_gamma_of(model)!r}"
             raise ValueError(f"blocks and gamma cannot be changed once there is a model ({there}); make a new policy")
         _armwise.check_algorithm(self._spec())
 
@@ -202,7 +206,7 @@ class Policy(Parameters):
             if self._learner is None:
                 if dim is None:
                     raise AttributeError(f"this {type(self).__name__} has not seen any features yet")
-                learner = _armwise.Learner(self._spec(), dim, self.blocks, self.ties, self.gamma)
+                learner = _armwise.Learner(self._spec(), dim, self.blocks, self.ties, self._given_gamma())
             else:
                 learner = self._learner.with_policy(self._spec(), self.ties)
             self._learner, self._current = learner, True
@@ -599,7 +603,7 @@ class Policy(Parameters):
         return self
 
     def _adopt(self, learner: _armwise.Learner, next_: tuple[int, int] | None) -> None:
-        self.blocks, self.gamma = learner.blocks, learner.gamma
+        self.blocks, self.gamma = learner.blocks, _gamma_of(learner)
         if next_ is not None:
             self.seed = next_[0]
         self.t_ = learner.newest + 1 if next_ is None else next_[1]
@@ -630,6 +634,10 @@ class Policy(Parameters):
             if name not in ("_learner", "_current"):
                 twin.__dict__[name] = copy.deepcopy(value, memo)
         return twin
+
+
+def _gamma_of(learner: _armwise.Learner) -> float | str:
+    return "auto" if learner.gamma is None else learner.gamma
 
 
 def _rewards(rewards: ArrayLike | Mapping[Any, float]) -> Any:

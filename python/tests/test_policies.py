@@ -9,6 +9,7 @@ import pickle
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -212,6 +213,30 @@ def test_gamma_forgets_with_every_round() -> None:
         policy.learn(policy.choose([[1.0]], k=1, t=t), [reward])
     # G = 0.5 + 1, b = 0.5 * 8 + 2
     np.testing.assert_allclose(policy.theta_, [6.0 / 2.5])
+
+
+def test_gamma_is_chosen_by_evidence(tmp_path: Path) -> None:
+    """A world that turns round after round 8: nothing is forgotten before, and something after; files keep it."""
+    policy = aw.Greedy(gamma="auto")
+    assert "gamma='auto'" in repr(policy)
+    rng = np.random.default_rng(5)
+    for t in range(1, 17):
+        d = policy.choose(rng.normal(size=(40, 3)), k=20, t=t)
+        theta = np.array([1.0, 0.5, 0.0]) if t <= 8 else np.array([-1.0, 0.5, 0.0])
+        policy.learn(d, d.features @ theta + 0.1 * rng.normal(size=20))
+        assert d.auto is not None
+        if t <= 8:
+            assert d.auto["gamma"] == 1.0
+    assert policy.choose(np.eye(3), k=1).auto["gamma"] < 1.0
+    assert policy.theta_[0] < -0.9
+    policy.save(tmp_path / "policy.json")
+    loaded = aw.load(tmp_path / "policy.json")
+    assert loaded.gamma == "auto"
+    np.testing.assert_array_equal(loaded.theta_, policy.theta_)
+    with pytest.raises(ValueError, match='or "auto"'):
+        aw.Greedy(gamma=2.0)
+    run = aw.lab.run(aw.lab.Clustered(angle=1.0, d=3, n=40, k=5, rounds=4), aw.Greedy(gamma="auto"), trials=2)
+    assert "gamma='auto'" in str(list(run.policies))
 
 
 def test_the_bookkeeping_of_old_rounds_can_be_closed() -> None:

@@ -4,9 +4,10 @@
 
 mod common;
 
+use armwise::{Gamma, Learner, Model, Observation};
 use armwise_campaign::{
     Campaign,
-    core::{Feedback, close, status, why},
+    core::{Feedback, close, fold, status, why},
     report::{html, report},
 };
 use common::{Folder, begin, choose_round, customers, learn_text, noise};
@@ -63,4 +64,53 @@ fn rounds_that_disagree_are_named() {
     assert_eq!((drift.since, drift.until), (6, 7));
     assert!(drift.log_factor > 10.0 && drift.gamma < 1.0, "{drift:?}");
     assert!(report(&campaign).unwrap().summary.iter().any(|line| line.starts_with("Rounds 6 to 7 disagree")));
+}
+
+/// With gamma = "auto" a campaign forgets once the market has changed: `status`, the summary and the report name the
+/// factor, a reopened one has the same model, and the journal alone gives it again.
+#[test]
+fn a_campaign_forgets_by_evidence() {
+    for rounds_per_segment in [1, 2] {
+        let folder = Folder::new("auto-gamma");
+        let table = folder.write("customers.csv", customers(400));
+        let rules = format!("gamma = \"auto\"\nrounds_per_segment = {rounds_per_segment}\n{RULES}");
+        let mut campaign = begin(&folder, &table, &rules).unwrap();
+        for round in 1..=10 {
+            play(&mut campaign, &folder, &table, round > 6);
+            fold(&mut campaign).unwrap();
+            let gamma = status(&campaign).unwrap().auto.unwrap().gamma.unwrap();
+            assert!(if round <= 6 { gamma >= 1.0 } else { round < 10 || gamma < 0.99 }, "round {round}: {gamma}");
+        }
+        let next = status(&campaign).unwrap().auto.unwrap();
+        assert_eq!(choose_round(&mut campaign, &table).unwrap().auto, Some(next));
+        assert!(html(&report(&campaign).unwrap()).contains("gamma = "));
+        // Directly: a model of each segment's sends, in their order.
+        let empty = || {
+            let model = Model::new(campaign.recipe().dim(), 1).unwrap().with_gamma(Gamma::Auto).unwrap();
+            model.with_unit(rounds_per_segment).unwrap()
+        };
+        let mut expected = empty();
+        for segment in 0..10 / rounds_per_segment {
+            let mut sums = empty();
+            for round in segment * rounds_per_segment + 1..=(segment + 1) * rounds_per_segment {
+                for sent in campaign.sent(round).unwrap() {
+                    let age = sent.features[1];
+                    let reward =
+                        if round > 6 { 0.5 - age } else { 0.5 + age } + 0.1 * noise(round + 50, sent.id.number.into());
+                    sums.observe(&Observation { t: round, block: 0, x: &sent.features, reward }).unwrap();
+                }
+            }
+            expected.merge(&sums).unwrap();
+        }
+        let model = campaign.model().unwrap();
+        assert_eq!(model, expected);
+        assert_eq!(campaign.replay(u64::MAX).unwrap(), model);
+        assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+        let sent = &campaign.sent(11).unwrap()[0];
+        let told = why(&campaign, &sent.customer, Some(11), None).unwrap();
+        assert_eq!(told.promotions[0].score.to_bits(), sent.score.to_bits());
+        // A learner that it saves goes on with the same spans.
+        let saved = Learner::<armwise::Algorithm>::from_json(&campaign.saved_learner().unwrap()).unwrap();
+        assert_eq!(saved.model().spans(), model.spans());
+    }
 }

@@ -205,7 +205,7 @@ fn what_earlier_rounds_depend_on_cannot_be_amended() {
     let good = rules(RULES);
     let mut cases = vec![(good.clone(), Frozen::Customer); 5];
     cases[0].0.customer = "age".to_owned();
-    cases[1].0.gamma = 0.9;
+    cases[1].0.gamma = 0.9.into();
     cases[1].1 = Frozen::Gamma;
     cases[2].0.seed = 2;
     cases[2].1 = Frozen::Seed;

@@ -40,8 +40,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     features: Option<Variant>,
     /// A look in under a minute instead of the evaluation.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "middle")]
     quick: bool,
+    /// The whole grid on a few trials, in minutes for `which`.
+    #[arg(long)]
+    middle: bool,
     /// The report's folder.
     #[arg(long, value_name = "DIR", default_value = "armwise-report")]
     out: PathBuf,
@@ -85,7 +88,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
         }),
         ratings: arguments.ratings.clone(),
         features: arguments.features.unwrap_or_default(),
-        scale: if arguments.quick { Scale::Quick } else { Scale::Full },
+        scale: match (arguments.quick, arguments.middle) {
+            (true, _) => Scale::Quick,
+            (false, true) => Scale::Middle,
+            (false, false) => Scale::Full,
+        },
         seed: arguments.seed,
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -3,7 +3,7 @@
 //! Many settings play in parallel, round by round, so that a round is made once for all of them. They share nothing
 //! else, and each gets the numbers it would get alone.
 
-use armwise::{Algorithm, Arms, Decision, Learner, Model, Reward, Ties};
+use armwise::{Algorithm, Arms, Decision, Gamma, Learner, Model, Reward, Ties};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,14 +19,14 @@ pub struct Setting {
     /// Who wins among equal scores.
     pub ties: Ties,
     /// With every round, what was learned before counts gamma times as much.
-    pub gamma: f64,
+    pub gamma: Gamma,
 }
 
 impl Setting {
     /// An algorithm with ties by id that forgets nothing.
     #[must_use]
     pub fn by_id(algorithm: Algorithm) -> Self {
-        Self { algorithm, ties: Ties::ById, gamma: 1.0 }
+        Self { algorithm, ties: Ties::ById, gamma: Gamma::default() }
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
     fn a_setting_that_forgets_plays_like_a_learner_that_is_made_to_forget() {
         let (world, trial, gamma) = (world(), Trial { seed: 4, number: 0 }, 0.5);
         let setting = settings()[1];
-        let forgets = Setting { gamma, ..setting };
+        let forgets = Setting { gamma: gamma.into(), ..setting };
         let played = play(&world, trial, &[forgets, setting], Feedback::AT_ONCE, Detail::Rounds).unwrap().played;
         assert_ne!(played[0].reward, played[1].reward);
         let game = world.open(trial);

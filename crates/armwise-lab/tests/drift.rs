@@ -15,7 +15,7 @@ const ROUNDS: u64 = 15;
 const TURN: u64 = 9;
 
 fn world() -> Clustered {
-    Clustered::new(FRAC_PI_2, 5, 2000, 500, ROUNDS, Order::Shuffled, 0.5).unwrap()
+    Clustered::new(FRAC_PI_2, 5, 2000, number("ARMWISE_SENDS", 500), ROUNDS, Order::Shuffled, 0.5).unwrap()
 }
 
 /// The first round after which drift is reported.
@@ -46,9 +46,13 @@ fn reported(world: &Clustered, trial: Trial) -> Option<u64> {
     None
 }
 
+fn number(variable: &str, otherwise: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
 /// How many runs of each kind: 20 in `make test`.
 fn runs() -> usize {
-    std::env::var("ARMWISE_DRIFT").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+    number("ARMWISE_DRIFT", 20)
 }
 
 /// At most 5 % of stationary runs ever say so; of 20 runs, at most 3 (4 or more have a probability of 1.6 % at 5 %).
@@ -71,5 +75,7 @@ fn a_turn_by_30_degrees_is_found_within_5_rounds() {
     let count = |from: u64, to: u64| at.iter().flatten().filter(|t| (from..to).contains(t)).count();
     let (early, found) = (count(0, TURN), count(TURN, TURN + 5));
     println!("found within 5 rounds: {found} of {runs} runs with a turn; before the turn: {early}");
-    assert!(found * 100 >= if runs >= 100 { 80 } else { 60 } * runs, "{found} of {runs}");
+    // With fewer sends it is only counted.
+    let sends = number("ARMWISE_SENDS", 500);
+    assert!(sends < 500 || found * 100 >= if runs >= 100 { 80 } else { 60 } * runs, "{found} of {runs}");
 }

@@ -249,7 +249,9 @@ impl Decision {
 }
 
 /// What a policy chose by itself, by name.
-pub(crate) fn named(armwise::Auto { lambda, sigma, v, alpha, freedom }: armwise::Auto) -> BTreeMap<&'static str, f64> {
-    let all = [("lambda", Some(lambda)), ("sigma", Some(sigma)), ("v", v), ("alpha", alpha), ("freedom", freedom)];
-    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+pub(crate) fn named(auto: armwise::Auto) -> BTreeMap<&'static str, f64> {
+    let armwise::Auto { lambda, sigma, v, alpha, freedom, gamma } = auto;
+    let always = [("lambda", Some(lambda)), ("sigma", Some(sigma))];
+    let all = always.into_iter().chain([("v", v), ("alpha", alpha), ("freedom", freedom), ("gamma", gamma)]);
+    all.filter_map(|(name, value)| Some((name, value?))).collect()
 }

@@ -24,7 +24,12 @@ use pyo3::{
     types::PyDict,
 };
 
-use crate::{errors::raise_lab, interrupt::interruptible, oracle::ties_of, policy::AnyPolicy};
+use crate::{
+    errors::raise_lab,
+    interrupt::interruptible,
+    oracle::{gamma_of, ties_of},
+    policy::AnyPolicy,
+};
 
 /// Rewards, and their expectations.
 type Paid<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -146,16 +151,16 @@ impl Problem {
     fn run<'py>(
         &self,
         py: Python<'py>,
-        policies: Vec<(String, String, f64)>,
+        policies: Vec<(String, String, Option<f64>)>,
         trials: usize,
         seed: u64,
         delay: u64,
         batch: u64,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let setting = |(policy, ties, gamma): &(String, String, f64)| -> PyResult<Setting> {
+        let setting = |(policy, ties, gamma): &(String, String, Option<f64>)| -> PyResult<Setting> {
             let algorithm = AnyPolicy::from_json(policy)?.algorithm()?;
-            Ok(Setting { algorithm, ties: ties_of(ties)?, gamma: *gamma })
+            Ok(Setting { algorithm, ties: ties_of(ties)?, gamma: gamma_of(*gamma) })
         };
         let settings = policies.iter().map(setting).collect::<PyResult<Vec<_>>>()?;
         if trials == 0 || batch == 0 || settings.is_empty() {

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use armwise::{Decision as Chosen, Error, Features, Learner as Core, Model, Observation, Reward, Round};
+use armwise::{Decision as Chosen, Error, Features, Gamma, Learner as Core, Model, Observation, Reward, Round};
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArrayDyn};
 use pyo3::{exceptions::PyValueError, prelude::*};
 
@@ -24,7 +24,7 @@ use crate::{
     gate::{detach, enter},
     given::{Given, Ids, LentIds, Matrix, X},
     interrupt::interruptible,
-    oracle::{AnyOracle, name_of, ties_of},
+    oracle::{AnyOracle, gamma_of, name_of, ties_of},
     own,
     parts::Frozen,
     policy::AnyPolicy,
@@ -79,9 +79,9 @@ impl Learner {
 #[pymethods]
 impl Learner {
     #[new]
-    fn new(py: Python<'_>, policy: &str, dim: usize, blocks: usize, ties: &str, gamma: f64) -> PyResult<Self> {
+    fn new(py: Python<'_>, policy: &str, dim: usize, blocks: usize, ties: &str, gamma: Option<f64>) -> PyResult<Self> {
         let (policy, ties) = (AnyPolicy::from_json(policy)?, ties_of(ties)?);
-        let model = Model::new(dim, blocks).and_then(|model| model.with_gamma(gamma));
+        let model = Model::new(dim, blocks).and_then(|model| model.with_gamma(gamma_of(gamma)));
         let core = model.and_then(|model| Core::with_model(policy, model)).map_err(|error| raise(py, &error))?;
         Ok(Self::of(core.with_ties(ties)))
     }
@@ -118,8 +118,11 @@ impl Learner {
     }
 
     #[getter]
-    fn gamma(&self) -> f64 {
-        self.now().model().gamma()
+    fn gamma(&self) -> Option<f64> {
+        match self.now().model().gamma() {
+            Gamma::Value(gamma) => Some(gamma),
+            Gamma::Auto => None,
+        }
     }
 
     #[getter]

@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError, atomic::AtomicBool};
 
-use armwise::{Arms, Constraint, Error, Needs, Oracle, Pick, Quality, Round, Scores, Selection, Ties};
+use armwise::{Arms, Constraint, Error, Gamma, Needs, Oracle, Pick, Quality, Round, Scores, Selection, Ties};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -189,6 +189,11 @@ pub(crate) fn solve<'py>(
 /// Row or block numbers in the type that numpy indexes with; -1 for an unknown one.
 pub(crate) fn numbers(py: Python<'_>, numbers: impl Iterator<Item = usize>) -> Bound<'_, PyArray1<i64>> {
     PyArray1::from_vec(py, numbers.map(|number| i64::try_from(number).unwrap_or(-1)).collect())
+}
+
+/// The forgetting factor; none is the one by evidence.
+pub(crate) fn gamma_of(gamma: Option<f64>) -> Gamma {
+    gamma.map_or(Gamma::Auto, Gamma::Value)
 }
 
 /// The tie rule of a name.

@@ -111,7 +111,7 @@ impl Ready {
         let ridge = core.policy().ridge();
         let library = |error: Error| raise(py, &error);
         // What was learned counts as at the end of the round before.
-        let mut model: Model = core.model().clone();
+        let mut model: Model = core.model().in_force().map_err(library)?.into_owned();
         model.advance(round.t.saturating_sub(1));
         let blocks = model.blocks().len();
         let count = model.blocks().iter().map(armwise::Block::count).sum();

@@ -123,7 +123,7 @@ pub use choose::{Choosing, ChosenArm, Decision, Frozen, Learner, Method, Proof, 
 pub use error::{Error, Infeasible, Limit};
 pub use evaluate::{Including, Inclusion, ThresholdLaw};
 pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of, number_of};
-pub use model::{Block, Drift, Estimate, Evidence, Model, Observation, Posterior};
+pub use model::{Block, Drift, Estimate, Evidence, Gamma, Model, Observation, Posterior};
 pub use oracle::{
     Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Price, Quality, Quota,
     Quotas, Scores, Selection, Ties, TopK,

@@ -15,7 +15,8 @@ Each has the parameters of its Rust namesake (`lam` is Rust's `lambda`), and:
 - seed: all randomness follows from it, from the round's number and from the arm's id; None takes one from the
   operating system and keeps it (`seed_`).
 - ties: who wins among equal scores, "by-id" or "random" (a fair draw, new in every round).
-- gamma: with every round, what was learned before counts gamma times as much.
+- gamma: with every round, what was learned before counts gamma times as much; "auto" chooses it by evidence, anew in
+  every round.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ fn class(text: &mut String, description: &Description) {
         out(&format!("        {}: str | Mapping[str, Any] = \"{}\",", switch.name, switch.default));
     }
     out("        blocks: int = 1,\n        seed: int | None = 0,\n        ties: str = \"by-id\",");
-    out("        gamma: float = 1.0,\n    ) -> None:");
+    out("        gamma: float | str = 1.0,\n    ) -> None:");
     for parameter in parameters.iter().map(python).chain(switches.iter().map(|switch| switch.name)) {
         out(&format!("        self.{parameter} = {parameter}"));
     }

@@ -48,7 +48,7 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
     for (same, frozen) in [
         (config.customer == now.customer, Frozen::Customer),
         (config.features == now.features, Frozen::Features),
-        (config.gamma.to_bits() == now.gamma.to_bits(), Frozen::Gamma),
+        (config.gamma == now.gamma, Frozen::Gamma),
         (config.seed == now.seed, Frozen::Seed),
         (config.rounds_per_segment == now.rounds_per_segment, Frozen::RoundsPerSegment),
     ] {

@@ -23,8 +23,7 @@ pub(super) fn widened(model: Model, blocks: usize) -> Result<Model, Error> {
         return Ok(model);
     }
     let nothing = nothing(model.dim());
-    let own = model.blocks().iter().chain(std::iter::repeat(&nothing)).take(blocks).cloned().collect();
-    Ok(Model::from_blocks(model.gamma(), model.t(), own)?)
+    Ok(model.map_blocks(|own| own.iter().chain(std::iter::repeat(&nothing)).take(blocks).cloned().collect())?)
 }
 
 /// A block that knows nothing.
@@ -116,8 +115,9 @@ impl Campaign {
     /// The blocks with these names.
     fn picked<'a>(&self, model: &Model, names: impl Iterator<Item = &'a str>) -> Result<Model, Error> {
         let nothing = nothing(model.dim());
-        let known = |name: &str| self.block(name).and_then(|block| model.blocks().get(block));
-        let own = names.map(|name| known(name).unwrap_or(&nothing).clone());
-        Ok(Model::from_blocks(model.gamma(), model.t(), own.collect())?)
+        let places: Vec<Option<usize>> = names.map(|name| self.block(name)).collect();
+        let of =
+            |own: &[Block], place: Option<usize>| place.and_then(|place| own.get(place)).unwrap_or(&nothing).clone();
+        Ok(model.map_blocks(|own| places.iter().map(|&place| of(own, place)).collect())?)
     }
 }

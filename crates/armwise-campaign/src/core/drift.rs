@@ -6,7 +6,7 @@
 
 use super::{Campaign, blocks};
 use crate::Error;
-use armwise::{Drift, Model};
+use armwise::{Drift, Gamma, Model};
 use serde::Serialize;
 
 /// How many segments are compared with those before.
@@ -42,7 +42,11 @@ impl Campaign {
         };
         let (open, settled): (Vec<u64>, Vec<u64>) = segments.into_iter().partition(is_open);
         let unknown = model.blocks().iter().any(|block| block.rr().is_none());
-        if self.config().gamma < 1.0 || unknown || settled.len() < 2 || open.len() > LAST {
+        if matches!(self.config().gamma, Gamma::Value(gamma) if gamma < 1.0)
+            || unknown
+            || settled.len() < 2
+            || open.len() > LAST
+        {
             return Ok(None);
         }
         let wide = |segment: u64| {

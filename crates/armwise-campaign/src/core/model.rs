@@ -11,7 +11,7 @@ use super::{
     fold, model_hash, sums,
 };
 use crate::Error;
-use armwise::{Auto, Lambda, Learner, Model, Policy, Round};
+use armwise::{Auto, Gamma, Lambda, Learner, Model, Policy, Round};
 use std::{
     borrow::{Borrow, Cow},
     collections::{BTreeMap, BTreeSet},
@@ -20,7 +20,8 @@ use std::{
 
 /// A model that knows nothing, with the blocks of the first rules.
 fn empty(setup: &Setup, blocks: usize) -> Result<Model, Error> {
-    Ok(Model::new(setup.recipe.dim(), blocks)?.with_gamma(setup.config.gamma)?)
+    let model = Model::new(setup.recipe.dim(), blocks)?.with_gamma(setup.config.gamma)?;
+    Ok(model.with_unit(setup.rounds_per_segment.max(1))?)
 }
 
 /// What the campaign began with; `blocks` is the number of its first promotions.
@@ -279,7 +280,7 @@ impl Campaign {
     /// [`Error::Library`] where the noise cannot be estimated.
     pub fn auto(&self, model: &Model) -> Result<Option<Auto>, Error> {
         let algorithm = self.config().algorithm;
-        if algorithm.lambda() != Lambda::Auto && !algorithm.estimates() {
+        if algorithm.lambda() != Lambda::Auto && !algorithm.estimates() && self.config().gamma != Gamma::Auto {
             return Ok(None);
         }
         Ok(self.learner(model)?.auto(Round::new(self.config().seed, self.next_round()))?)

@@ -81,7 +81,7 @@ impl SavedLearner {
                     .to_owned(),
             );
         }
-        if model.gamma().to_bits() != config.gamma.to_bits() {
+        if model.gamma() != config.gamma {
             let (found, gamma) = (model.gamma(), config.gamma);
             return bad(format!("the learner has gamma = {found}, the campaign has gamma = {gamma}"));
         }
@@ -97,8 +97,10 @@ impl SavedLearner {
         }
         let dim = model.dim();
         let nothing = Block::from_sums(0, vec![0.0; dim], vec![0.0; dim * (dim + 1) / 2], Some(0.0));
-        let own = |name: &str| place(name).map_or(&nothing, |place| &model.blocks()[place]).clone();
-        let blocks = config.promotion.iter().map(|promotion| own(&promotion.name)).collect();
-        Ok(Model::from_blocks(model.gamma(), model.t(), blocks)?)
+        let own = |blocks: &[Block]| {
+            let own = |name: &str| place(name).map_or(&nothing, |place| &blocks[place]).clone();
+            config.promotion.iter().map(|promotion| own(&promotion.name)).collect()
+        };
+        Ok(model.map_blocks(own)?.with_unit(config.rounds_per_segment)?)
     }
 }

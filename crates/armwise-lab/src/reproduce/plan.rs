@@ -1,4 +1,4 @@
-//! How much is run, in a quick run and in the full evaluation.
+//! How much is run, in a quick run, in one of middle size and in the full evaluation.
 //!
 //! `quick` shows that everything works. Its verdicts come from few trials, which their wide intervals show.
 
@@ -79,6 +79,18 @@ impl Plan {
                 fresh_splits: [10, 4],
                 generated: Generated::default(),
                 cosine_users: 10_000,
+            },
+            // The sizes of a quick run where they cost most, the grid of the full one.
+            Scale::Middle => Self {
+                exponents: PAPER.to_vec(),
+                clustered_tuning: 10,
+                clustered_fresh: 60,
+                which_tuning: 5,
+                which_fresh: 60,
+                which_sets: 100,
+                which_ks: vec![50],
+                promotions_fresh: 8,
+                ..Self::of(Scale::Quick)
             },
             Scale::Quick => Self {
                 exponents: vec![-2, 0, 2],

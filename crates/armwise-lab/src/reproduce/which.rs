@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, f64::consts::PI};
 
-use armwise::{Algorithm, Ties};
+use armwise::{Algorithm, Gamma, Ties};
 use serde_json::Value;
 
 use super::plan::Plan;
@@ -49,10 +49,11 @@ struct Player {
     algorithm: &'static str,
     variant: &'static str,
     fixed: Vec<(&'static str, Value)>,
+    gamma: Gamma,
 }
 
 fn players() -> Vec<Player> {
-    let of = |algorithm, variant, fixed| Player { algorithm, variant, fixed };
+    let of = |algorithm, variant, fixed| Player { algorithm, variant, fixed, gamma: Gamma::default() };
     vec![
         of("greedy", "", vec![]),
         of("c2ucb", "", vec![]),
@@ -61,6 +62,7 @@ fn players() -> Vec<Player> {
         of("round-wise-ts", "", vec![]),
         of("arm-wise-ts", "", vec![]),
         of("arm-wise-ts", "shared", vec![("scope", "shared".into())]),
+        Player { gamma: Gamma::Auto, ..of("arm-wise-ts", "γ by evidence", vec![]) },
     ]
 }
 
@@ -176,14 +178,17 @@ fn problem(plan: &Plan, case: &Case<'_>, seed: u64, session: &Session<'_>) -> Re
     let everyone = players();
     let fits = |player: &Player| Algorithm::describe(player.algorithm).is_ok_and(|of| case.in_turn || !of.in_turn);
     let players: Vec<&Player> = everyone.iter().filter(|player| fits(player)).collect();
-    let setting = |algorithm: Algorithm| Setting { ties: case.ties, ..Setting::by_id(algorithm) };
+    let setting = |algorithm: Algorithm, gamma: Gamma| Setting { algorithm, ties: case.ties, gamma };
     let play = |world: &dyn World, purpose, trials, settings: Vec<Setting>, stage: &str| {
         let trials = Trial::of(seed, purpose, trials);
         let job = Job { world, trials, settings, feedback: case.feedback, detail: Detail::Totals };
         Ok::<_, Error>(session.play(&format!("which: {}, {stage}", case.label), &[job])?.swap_remove(0))
     };
     let grids = players.iter().map(|player| player.grid(&plan.exponents)).collect::<Result<Vec<_>, Error>>()?;
-    let all = grids.iter().flatten().map(|algorithm| setting(*algorithm)).collect();
+    let of_player = |(grid, player): (&Vec<Algorithm>, &&Player)| {
+        grid.iter().map(|&algorithm| setting(algorithm, player.gamma)).collect::<Vec<Setting>>()
+    };
+    let all = grids.iter().zip(&players).flat_map(of_player).collect();
     let tuned = play(&*case.tuning, Purpose::Tuning, case.trials.0, all, "grid")?;
     let total = |place: usize| tuned.iter().map(|sample| sample.played[place].total_reward()).sum::<f64>();
     let mut first = 0;
@@ -196,12 +201,12 @@ fn problem(plan: &Plan, case: &Case<'_>, seed: u64, session: &Session<'_>) -> Re
         first += grid.len();
     }
     let best = (0..chosen.len()).reduce(|a, b| if chosen[b].1 > chosen[a].1 { b } else { a }).unwrap_or(0);
-    let mut settings = vec![setting(Algorithm::new("random", &[])?)];
+    let mut settings = vec![setting(Algorithm::new("random", &[])?, Gamma::default())];
     let mut automatic = Vec::new();
     for (player, (tuned, _)) in players.iter().zip(&chosen) {
         let default = player.algorithm(&[])?;
         let own = player.automatic()?;
-        settings.extend([own.unwrap_or(default), *tuned, default].map(setting));
+        settings.extend([own.unwrap_or(default), *tuned, default].map(|algorithm| setting(algorithm, player.gamma)));
         automatic.push(own.is_some());
     }
     let fresh = play(&*case.fresh, Purpose::Evaluation, case.trials.1, settings.clone(), "fresh trials")?;

@@ -73,6 +73,20 @@ pub struct Run {
 pub enum Scale {
     /// A demonstration in under a minute: fewer trials, the smallest k, fewer settings. Not evidence.
     Quick,
+    /// Enough for a table, in minutes: the paper's grid with a few trials, one k.
+    Middle,
     /// The evaluation.
     Full,
+}
+
+impl Scale {
+    /// Its name on every surface.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Middle => "middle",
+            Self::Full => "full",
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, f64::consts::FRAC_PI_2};
 
-use armwise::{Algorithm, Model, Policy, Ties};
+use armwise::{Algorithm, Gamma, Policy, Ties};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toml::Spanned;
@@ -85,7 +85,7 @@ struct RunTable {
     trials: Option<Spanned<usize>>,
     seed: Option<u64>,
     ties: Option<Ties>,
-    gamma: Option<Spanned<f64>>,
+    gamma: Option<Spanned<Gamma>>,
     threads: Option<Spanned<usize>>,
     delay: Option<u64>,
     batch: Option<Spanned<u64>>,
@@ -123,14 +123,13 @@ impl Study {
         at_least_one(count > 0, start(trials.as_ref()), "trials")?;
         at_least_one(batch_size > 0, start(batch.as_ref()), "batch")?;
         at_least_one(or(threads.as_ref(), 1) > 0, start(threads.as_ref()), "threads")?;
-        // The model knows the range of gamma.
-        let forgetting = Model::new(1, 1).and_then(|model| model.with_gamma(or(gamma.as_ref(), 1.0)));
-        let forgetting =
-            forgetting.map_err(|error| source.error(start(gamma.as_ref()).unwrap_or(0), error.to_string()))?;
+        let forgetting = or(gamma.as_ref(), Gamma::default());
+        let bad = |error: armwise::Error| source.error(start(gamma.as_ref()).unwrap_or(0), error.to_string());
+        forgetting.check().map_err(bad)?;
         if tables.algorithm.is_empty() {
             return Err(source.error(text.len(), "there is no [[algorithm]]; give at least one"));
         }
-        let common = (ties.unwrap_or_default(), forgetting.gamma());
+        let common = (ties.unwrap_or_default(), forgetting);
         let settings = |table: &Spanned<AlgorithmTable>| settings(table, source, common);
         Ok(Self {
             problem,
@@ -272,7 +271,7 @@ impl ProblemTable {
 fn settings(
     table: &Spanned<AlgorithmTable>,
     source: Source<'_>,
-    (ties, gamma): (Ties, f64),
+    (ties, gamma): (Ties, Gamma),
 ) -> Result<Vec<Setting>, Error> {
     let (start, table) = (table.span().start, table.get_ref());
     let Some(name) = table.get("name") else { return Err(source.error(start, "this [[algorithm]] has no name")) };

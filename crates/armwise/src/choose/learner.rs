@@ -8,8 +8,8 @@ use crate::error::{check, positive};
 use crate::prune::{self, Pairs};
 use crate::score::Scorer;
 use crate::{
-    Algorithm, Arms, Auto, Catalogue, Error, Estimate, Lambda, Law, Model, Needs, Oracle, Pick, Policy, Posterior,
-    Round, Scores, Ties,
+    Algorithm, Arms, Auto, Catalogue, Error, Estimate, Gamma, Lambda, Law, Model, Needs, Oracle, Pick, Policy,
+    Posterior, Round, Scores, Ties,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -173,14 +173,15 @@ impl<P: Policy> Learner<P> {
     /// # Errors
     /// [`Error::UnknownBlock`], [`Error::NotPositiveDefinite`].
     pub fn posterior(&self, block: u32) -> Result<Posterior, Error> {
-        let estimate = self.estimate(0)?;
+        let model = self.model.in_force()?;
+        let estimate = self.estimate(&model, 0)?;
         let ridge = estimate.map_or(self.policy.ridge(), |estimate| estimate.lambda);
-        let own = self.model.posterior(block, ridge)?.with_estimate(estimate);
+        let own = model.posterior(block, ridge)?.with_estimate(estimate);
         let last = self.model.blocks().len() as u32 - 1;
         if self.baseline && block == last {
             return Ok(own);
         }
-        let base = if self.baseline { Some(self.model.posterior(last, ridge)?) } else { None };
+        let base = if self.baseline { Some(model.posterior(last, ridge)?) } else { None };
         self.scored(own, base.as_ref(), block as usize)
     }
 
@@ -302,21 +303,28 @@ impl<P: Policy> Learner<P> {
         chosen_arms(&scorer, arms, picks)
     }
 
-    /// What the rewards show, if the policy asks for it, after so many rounds of forgetting.
-    fn estimate(&self, idle: u64) -> Result<Option<Estimate>, Error> {
+    /// What the rewards show, if the policy or the model asks for it, after so many rounds of forgetting; `model` has
+    /// the sums in force.
+    fn estimate(&self, model: &Model, idle: u64) -> Result<Option<Estimate>, Error> {
         let lambda = self.policy.lambda();
-        if lambda != Lambda::Auto && !self.policy.estimates() {
+        let forgets = self.model.gamma() == Gamma::Auto;
+        if lambda != Lambda::Auto && !self.policy.estimates() && !forgets {
             return Ok(None);
         }
-        Ok(Some(match (self.model.evidence_at(idle)?, lambda) {
-            (None, _) => Estimate { lambda: lambda.before(), sigma: 1.0, freedom: None },
+        let estimate = match (model.evidence_at(idle)?, lambda) {
+            (None, _) => Estimate { lambda: lambda.before(), sigma: 1.0, freedom: None, gamma: None },
             (Some(evidence), Lambda::Auto) => evidence.estimate(evidence.best()),
             (Some(evidence), Lambda::Value(lambda)) => evidence.estimate(lambda),
-        }))
+        };
+        let gamma = match model.gamma() {
+            Gamma::Value(gamma) if forgets => Some(gamma),
+            _ => None,
+        };
+        Ok(Some(Estimate { gamma, ..estimate }))
     }
 
-    /// What the policy would choose by itself in a round, where a parameter is `"auto"` or the noise is estimated; none
-    /// otherwise.
+    /// What the policy would choose by itself in a round, where a parameter or the model's gamma is `"auto"` or the noise is
+    /// estimated; none otherwise.
     ///
     /// # Errors
     /// [`Error::NoSquares`], [`Error::NotPositiveDefinite`].
@@ -351,9 +359,10 @@ impl<P: Policy> Learner<P> {
         }
         // Not under the lock: factoring is parallel, and a thread that waits in it may start another choice of this
         // learner, which would deadlock.
-        let estimate = self.estimate(idle)?;
+        let model = self.model.in_force()?;
+        let estimate = self.estimate(&model, idle)?;
         let ridge = estimate.map_or(self.policy.ridge(), |estimate| estimate.lambda);
-        let mut posteriors = self.model.posteriors(round.t, ridge)?;
+        let mut posteriors = model.posteriors(round.t, ridge)?;
         if estimate.is_some() {
             posteriors = posteriors.into_iter().map(|own| own.with_estimate(estimate)).collect();
         }

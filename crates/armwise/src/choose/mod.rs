@@ -11,6 +11,7 @@ mod learner;
 mod ledger;
 mod parts;
 mod saved;
+mod shrinking;
 mod slate;
 mod turns;
 

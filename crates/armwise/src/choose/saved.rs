@@ -6,9 +6,9 @@
 //! Nothing is allocated by a number in the file: a file of 500 bytes may say that it has 2^63 features. Then the checksum is
 //! compared, and then the sums, so that whatever loads can choose.
 //!
-//! # Format, version 4
+//! # Format, version 5
 //! ```text
-//! { "format": "armwise-learner", "version": 4,
+//! { "format": "armwise-learner", "version": 5,
 //!   "next": {"seed": 7, "t": 2},    the round to continue with, if the caller counts rounds; may be left out
 //!   "about": "...",                a text that the maker wants to be known; may be left out, and then the version is 3
 //!   "checksum": "<XXH64 of the compact JSON of {"next": .., "about": .., "learner": ..}, without those that there are not; 16 hexadecimal digits>",
@@ -20,7 +20,9 @@
 //!     "shifts": [[d numbers], ...],   what is added to theta of each block; left out where it is nothing
 //!     "model": {"dim": d, "gamma": 1.0, "t": newest round,
 //!               "blocks": [{"count": n, "b": [d numbers], "g": [lower triangle row by row, d(d+1)/2 numbers],
-//!                           "rr": sum of squared rewards; left out where it is not known}]},
+//!                           "rr": sum of squared rewards; left out where it is not known}],
+//!               "memory": {"unit": rounds forgotten together, "spans": {"first unit": [blocks], ...}}},
+//!                                   where gamma is chosen by evidence; left out elsewhere, and then the version is 4 or 3
 //!     "ledger": {"open_from": 0, "rounds": [{"round": {"seed": 7, "t": 1}, "rewards": [{"id": 3, "block": 0, "reward": 1.0, "features": <XXH64 of the f64 bits>}]}]} } }
 //! ```
 //! Version 1 had no `rr`. Its files can be read; their blocks have no such sum ([`Block::rr`](crate::Block::rr) is
@@ -28,13 +30,15 @@
 //! checksums of old files still match. The checksum of versions 1 and 2 is that of `learner` alone, so a changed `next`
 //! goes unnoticed in them.
 
-use crate::{Error, Learner, Model, Policy, Round, Ties, choose::ledger::Ledger};
+use crate::{Error, Gamma, Learner, Model, Policy, Round, Ties, choose::ledger::Ledger};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{hash::Hasher, io};
 use twox_hash::XxHash64;
 
 const FORMAT: &str = "armwise-learner";
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
+/// What is written where the forgetting factor is a number.
+const NUMBER: u64 = 4;
 /// What is written where there is no `about`, `baseline`, `values` and `shifts`, so that older programs can read it.
 const PLAIN: u64 = 3;
 
@@ -135,7 +139,11 @@ impl<P: Policy + Serialize> Learner<P> {
         let about = self.about.as_deref();
         let checksum = checksum(&Covered { next, about, learner: &learner })?;
         let plain = about.is_none() && !baseline && values.is_empty() && shifts.is_empty();
-        let version = if plain { PLAIN } else { VERSION };
+        let version = match (model.gamma(), plain) {
+            (Gamma::Auto, _) => VERSION,
+            (Gamma::Value(_), false) => NUMBER,
+            (Gamma::Value(_), true) => PLAIN,
+        };
         let file = FileOut { format: FORMAT, version, next, about, checksum, learner };
         serde_json::to_string(&file).map_err(bad)
     }

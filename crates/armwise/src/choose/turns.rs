@@ -1,15 +1,16 @@
 //! Choosing one arm after another, for a policy whose widths shrink with every arm that is taken in the round.
 //!
 //! Taking x adds x x' to V for the rest of the round, as if its reward were known. Widths only shrink, so an earlier
-//! score, or a bound of it, is an upper end of the present one: a queue by upper ends gives the exact greedy order, and
-//! few arms are scored again after each pick. Computed widths may grow by rounding, which a slack covers; where V is so
-//! nearly singular that it would not, every arm is scored after every pick.
-
-#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+//! score, or a bound of it, is an upper end of the present one: a queue by upper ends gives the exact greedy order. What
+//! comes first in the queue gets a closer upper end (`shrinking.rs`: by steps) until that is of the present, and is then
+//! scored in full; whoever may reach the best of those in full is scored, too, so that scores in full alone decide.
+//! Computed widths may grow by rounding, which a slack covers; where V is so nearly singular that it would not, every arm
+//! is scored after every pick.
 
 use super::decide::chosen_arms;
+use super::shrinking::{Known, Shrinking, Slack};
 use super::{ChosenArm, Decision};
-use crate::kernel::{self, triangle};
+use crate::kernel;
 use crate::policy::InTurn;
 use crate::prune;
 use crate::score::Scorer;
@@ -18,142 +19,48 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 /// About so many arms are put into the queue at first.
-const PART: usize = 1024;
+const PART: usize = 512;
 
 /// An arm in the queue.
-struct Waiting<'a> {
+#[derive(Clone, Copy)]
+struct Waiting {
     /// Its score, or an upper end of it.
     upper: f64,
-    /// What orders arms with equal scores.
-    tie: (u64, u64, Option<&'a str>, usize),
     place: usize,
-    /// How many arms of its block had been taken when its score was computed, and its width; none for an upper end.
-    computed: Option<(usize, f64)>,
+    /// Its number among the arms that were scored in full before.
+    seen: Option<usize>,
 }
 
-impl Ord for Waiting<'_> {
+impl Ord for Waiting {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.upper.total_cmp(&other.upper).then_with(|| other.tie.cmp(&self.tie))
+        self.upper.total_cmp(&other.upper)
     }
 }
 
-impl PartialOrd for Waiting<'_> {
+impl PartialOrd for Waiting {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Waiting<'_> {
+impl PartialEq for Waiting {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Waiting<'_> {}
+impl Eq for Waiting {}
 
-/// The posterior of a block in the round, with the arms taken so far.
-struct Shrinking<'s> {
-    direction: &'s [f64],
-    turn: InTurn,
-    /// W with W' W = (V + sum of x x')^-1.
-    own: Factor,
-    /// The same for lambda I + sum of x x', which measures diversity; none where it does not count.
-    apart: Option<Factor>,
-    taken: usize,
+/// The arms that were scored in full at least once: what is known of them, and their features one after the other.
+#[derive(Default)]
+struct Seen {
+    known: Vec<Known>,
+    rows: Vec<f64>,
 }
 
-impl<'s> Shrinking<'s> {
-    fn new(scorer: &'s Scorer<'_>, block: usize, turn: InTurn) -> Self {
-        let w = scorer.posteriors[block].factor();
-        let own = Factor::new(scorer.dim, |i, j| w[triangle(i) + j]);
-        let root = 1.0 / turn.lambda.sqrt();
-        let apart = (turn.diversity > 0.0).then(|| Factor::new(scorer.dim, |i, j| if i == j { root } else { 0.0 }));
-        Self { direction: &scorer.blocks[block].direction, turn, own, apart, taken: 0 }
-    }
-
-    /// The width of an arm and its score.
-    fn score(&mut self, x: &[f64]) -> (f64, f64) {
-        let width = self.own.square(x).sqrt();
-        let apart = self.apart.as_mut().map_or(0.0, |apart| apart.square(x));
-        (width, kernel::dot(self.direction, x) + self.turn.alpha * width + self.diversity(apart))
-    }
-
-    /// What diversity adds, for a squared width in lambda I + sum of x x'.
-    fn diversity(&self, square: f64) -> f64 {
-        0.5 * self.turn.diversity * libm::log1p(square)
-    }
-
-    fn take(&mut self, x: &[f64]) {
-        self.own.add(x);
-        self.apart.iter_mut().for_each(|apart| apart.add(x));
-        self.taken += 1;
-    }
-}
-
-/// A lower triangle W, column by column, so that W x is a sum of columns, which the compiler can do in registers; the
-/// sums have one order whatever the registers.
-struct Factor {
-    columns: Vec<f64>,
-    /// W x.
-    y: Vec<f64>,
-}
-
-impl Factor {
-    fn new(d: usize, element: impl Fn(usize, usize) -> f64) -> Self {
-        let columns = (0..d).flat_map(|j| (j..d).map(move |i| (i, j))).map(|(i, j)| element(i, j)).collect();
-        Self { columns, y: vec![0.0; d] }
-    }
-
-    fn multiply(&mut self, x: &[f64]) {
-        let Self { columns, y } = self;
-        y.fill(0.0);
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let (d, mut rest) = (y.len(), &columns[..]);
-                for (j, &x) in x.iter().enumerate().take(d) {
-                    let (column, others) = rest.split_at(d - j);
-                    y[j..].iter_mut().zip(column).for_each(|(y, w)| *y += x * w);
-                    rest = others;
-                }
-            },
-        );
-    }
-
-    /// |W x|^2.
-    fn square(&mut self, x: &[f64]) -> f64 {
-        self.multiply(x);
-        let (eights, rest) = self.y.as_chunks::<8>();
-        let mut sums = [0.0; 8];
-        for y in eights {
-            (0..8).for_each(|lane| sums[lane] += y[lane] * y[lane]);
-        }
-        sums.iter().sum::<f64>() + rest.iter().map(|y| y * y).sum::<f64>()
-    }
-
-    /// W of V + x x' from W of V. With y = W x and t_i = 1 + y_1^2 + ... + y_i^2, row i becomes sqrt(t_(i-1) / t_i) W_i
-    /// - y_i / sqrt(t_(i-1) t_i) (y_1 W_1 + ... + y_(i-1) W_(i-1)), the inverse Cholesky factor of I + y y' times W.
-    fn add(&mut self, x: &[f64]) {
-        self.multiply(x);
-        let mut before = 1.0_f64;
-        let step = |&y: &f64| {
-            let after = before + y * y;
-            let (keep, take) = ((before / after).sqrt(), y / (before * after).sqrt());
-            before = after;
-            (keep, take, y)
-        };
-        let steps: Vec<(f64, f64, f64)> = self.y.iter().map(step).collect();
-        let (d, mut rest) = (self.y.len(), &mut self.columns[..]);
-        for j in 0..d {
-            let (column, others) = rest.split_at_mut(d - j);
-            let mut sum = 0.0;
-            for (w, &(keep, take, y)) in column.iter_mut().zip(&steps[j..]) {
-                let old = *w;
-                *w = keep * old - take * sum;
-                sum += y * old;
-            }
-            rest = others;
-        }
+impl Seen {
+    fn row(&self, number: usize, dim: usize) -> &[f64] {
+        &self.rows[number * dim..(number + 1) * dim]
     }
 }
 
@@ -201,84 +108,112 @@ fn turns(
     oracle: &dyn Oracle,
 ) -> Result<(Vec<Turn>, Vec<Missing>), Error> {
     scorer.check(arms)?;
-    let blocks = scorer.blocks.len();
+    let (dim, blocks) = (scorer.dim, scorer.blocks.len());
     let mut shrinking: Vec<Shrinking<'_>> = (0..blocks).map(|block| Shrinking::new(scorer, block, turn)).collect();
     // Bounds of all scores, where that pays and the constraint asks for nothing but the best arms.
     let best = matches!(oracle.needs(), Needs::Best(_));
-    let (mut uppers, norm) = match if best { prune::upper_ends(scorer, arms) } else { None } {
+    let (uppers, norm) = match if best { prune::upper_ends(scorer, arms) } else { None } {
         Some(bounded) => bounded,
         None => (scorer.score(arms)?, longest(arms)),
     };
-    let mut x = Vec::with_capacity(scorer.dim);
-    if turn.diversity > 0.0 {
-        for (row, uppers) in uppers.chunks_exact_mut(blocks).enumerate() {
-            read(arms, row, &mut x);
-            let diversity = shrinking[0].diversity(kernel::dot(&x, &x) / turn.lambda);
-            uppers.iter_mut().for_each(|upper| *upper += diversity);
-        }
-    }
     let scores = Scores::new(&uppers, blocks, *arms, ties, scorer.round)?;
     let mut taking = oracle.taking(&scores)?.ok_or_else(|| {
         Error::Constraint("this algorithm takes one arm after another, which only top-k and quotas allow".into())
     })?;
-    let waiting = |(place, upper): (usize, &f64)| Waiting {
-        upper: upper + 0.0,
-        tie: scores.tie_keys(scores.pick(place)),
-        place,
-        computed: None,
-    };
+    let largest = uppers.iter().filter(|upper| upper.is_finite()).fold(0.0_f64, |most, upper| most.max(upper.abs()));
+    let rounding = Rounding::new(scorer, norm, turn, largest);
+    // What diversity may add to the uppers of any arm.
+    let most_diverse = shrinking[0].diversity(norm * norm / turn.lambda);
     // The arms that are not in the queue, and an upper end of all of them.
     let mut others: Vec<usize> = (0..uppers.len()).filter(|&place| uppers[place] > f64::NEG_INFINITY).collect();
     let (mut queue, mut bar, mut wanted) = (BinaryHeap::new(), f64::INFINITY, PART);
-    let largest = others.iter().map(|&place| uppers[place].abs()).fold(0.0, f64::max);
-    let rounding = Rounding::new(scorer, norm, turn, largest);
+    let (mut seen, mut x) = (Seen::default(), Vec::with_capacity(dim));
+    // The arms scored in full in this turn, with their widths.
+    let mut full: Vec<(Waiting, f64)> = Vec::new();
     let mut turns: Vec<Turn> = Vec::new();
     while !taking.is_full() {
         let slack = rounding.slack(turns.len());
-        while !others.is_empty() && queue.peek().is_none_or(|best: &Waiting<'_>| best.upper <= bar + slack) {
-            bar = quantile(&uppers, &others, wanted);
-            let (now, later): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|&place| uppers[place] >= bar);
-            queue.extend(now.into_iter().map(|place| waiting((place, &uppers[place]))));
-            (others, wanted) = (later, 4 * wanted);
-        }
-        let Some(mut best) = queue.pop() else { break };
-        let arm = scores.pick(best.place);
-        let Some(demanded) = taking.may(arm) else { continue };
-        let block = &mut shrinking[arm.block];
-        let Some((_, width)) = best.computed.filter(|(taken, _)| *taken == block.taken) else {
-            read(arms, arm.row, &mut x);
-            let (width, score) = block.score(&x);
+        let mut reached = f64::NEG_INFINITY;
+        loop {
+            let first = queue.peek().map_or(f64::NEG_INFINITY, |first: &Waiting| first.upper);
+            if !others.is_empty() && reached.max(first) <= bar + slack {
+                let (now, later);
+                (bar, now, later) = parted(&uppers, others, wanted);
+                bar += most_diverse;
+                for place in now {
+                    let diversity = if turn.diversity > 0.0 {
+                        read(arms, place / blocks, &mut x);
+                        shrinking[0].diversity(kernel::dot(&x, &x) / turn.lambda)
+                    } else {
+                        0.0
+                    };
+                    queue.push(Waiting { upper: uppers[place] + diversity, place, seen: None });
+                }
+                (others, wanted) = (later, 4 * wanted);
+                continue;
+            }
+            if queue.is_empty() || first + slack < reached {
+                break;
+            }
+            let Some(mut next) = queue.pop() else { break };
+            let arm = scores.pick(next.place);
+            if taking.may(arm).is_none() {
+                continue;
+            }
+            let block = &shrinking[arm.block];
+            if let Some(number) = next.seen.filter(|&number| seen.known[number].taken < block.taken) {
+                let known = &mut seen.known[number];
+                next.upper = block.follow(known, &seen.rows[number * dim..(number + 1) * dim], rounding.squares);
+                if next.upper + slack < reached.max(queue.peek().map_or(f64::NEG_INFINITY, |other| other.upper)) {
+                    queue.push(next);
+                    continue;
+                }
+            }
+            let number = *next.seen.get_or_insert_with(|| {
+                arms.row_onto(arm.row, &mut seen.rows);
+                seen.rows.len() / dim - 1
+            });
+            let known = block.know(seen.row(number, dim));
+            let (width, score) = block.score(&known);
             if !score.is_finite() {
                 return Err(Error::ScoreOverflow { row: arm.row, block: arm.block, value: score });
             }
-            (best.upper, best.computed) = (score + 0.0, Some((block.taken, width)));
-            queue.push(best);
-            continue;
-        };
-        // Whoever was scored before the last pick and may have grown by rounding is scored again first.
-        let (rest, is_present) = (queue.peek(), |other: &Waiting<'_>| {
-            let block = &shrinking[scores.pick(other.place).block];
-            other.computed.is_some_and(|(taken, _)| taken == block.taken)
-        });
-        if rest.is_some_and(|other| !is_present(other) && other.upper + slack >= best.upper) {
-            let mut other = queue.pop().expect("it was seen");
-            // First in the queue, and not of the present, so that the loop above computes it.
-            other.upper = f64::INFINITY;
-            other.computed = None;
-            queue.push(other);
-            queue.push(best);
-            continue;
+            if number < seen.known.len() {
+                seen.known[number] = known
+            } else {
+                seen.known.push(known)
+            }
+            next.upper = score + 0.0;
+            reached = reached.max(next.upper);
+            full.push((next, width));
         }
+        let order = |(a, _): &(Waiting, f64), (b, _): &(Waiting, f64)| {
+            let tie = |place: usize| scores.tie_keys(scores.pick(place));
+            b.upper.total_cmp(&a.upper).then_with(|| tie(a.place).cmp(&tie(b.place)))
+        };
+        full.sort_by(order);
+        let mut rest = full.drain(..);
+        let Some((best, width)) = rest.next() else { break };
+        queue.extend(rest.map(|(waiting, _)| waiting));
+        let arm = scores.pick(best.place);
+        let demanded = taking.may(arm).unwrap_or(false);
         if best.upper <= 0.0 && !demanded {
             continue;
         }
-        read(arms, arm.row, &mut x);
-        shrinking[arm.block].take(&x);
+        shrinking[arm.block].take(best.seen.map_or(&[], |number| seen.row(number, dim)));
         taking.take(arm);
         turns.push(Turn { arm, width, score: best.upper });
     }
     turns.sort_by(|a, b| a.arm.block.cmp(&b.arm.block).then_with(|| b.score.total_cmp(&a.score)));
     Ok((turns, taking.missing()))
+}
+
+/// About `wanted` of these arms with the largest upper ends, the others, and an upper end of these; all of them, and no
+/// end, where there are not many more.
+fn parted(uppers: &[f64], of: Vec<usize>, wanted: usize) -> (f64, Vec<usize>, Vec<usize>) {
+    let bar = quantile(uppers, &of, wanted);
+    let (now, later) = of.into_iter().partition(|&place| uppers[place] >= bar);
+    (bar, now, later)
 }
 
 /// A number that about `wanted` of these upper ends reach, by a sample; all do where there are not many more.
@@ -298,6 +233,8 @@ struct Rounding {
     eta: f64,
     bonus: f64,
     largest: f64,
+    /// The same of squares by steps.
+    squares: Slack,
 }
 
 impl Rounding {
@@ -306,7 +243,12 @@ impl Rounding {
         let (eta, most) = widths.fold((0.0_f64, 0.0_f64), |(eta, most), own| (eta.max(own.eta), most.max(own.most)));
         let bonus = turn.alpha * most * norm + turn.diversity;
         // Where V is nearly singular nothing is known of rounding, and every arm is scored after every pick.
-        Self { eta: if eta < 1e-3 { eta } else { f64::INFINITY }, bonus, largest: largest.abs() + bonus }
+        let eta = if eta < 1e-3 { eta } else { f64::INFINITY };
+        // eta is relative to widths, of which none is wider than most times norm.
+        let (own, unit) = (4.0 * eta * (most * norm).powi(2), 8.0 * (scorer.dim as f64 + 2.0) * f64::EPSILON);
+        let squares =
+            Slack { own: if own.is_nan() { f64::INFINITY } else { own }, apart: unit * norm * norm / turn.lambda };
+        Self { eta, bonus, largest: largest.abs() + bonus, squares }
     }
 
     fn slack(&self, taken: usize) -> f64 {
@@ -328,34 +270,4 @@ fn longest(arms: &Arms<'_>) -> f64 {
 fn read(arms: &Arms<'_>, row: usize, x: &mut Vec<f64>) {
     x.clear();
     arms.row_onto(row, x);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Model, Observation, Round, Stream};
-
-    /// Against factoring V + x x' anew, after many picks.
-    #[test]
-    fn adding_a_row_to_w_is_factoring_anew() {
-        const D: usize = 12;
-        let draws = Round::new(4, 1).draws(0, Stream(300));
-        let row = |id: u64| -> Vec<f64> { (0..D as u64).map(|j| draws.normal(id << 8 | j)).collect() };
-        let mut model = Model::new(D, 1).expect("a shape");
-        let factor = |model: &Model| {
-            let posterior = model.posterior(0, 0.3).expect("factors");
-            Factor::new(D, |i, j| posterior.factor()[triangle(i) + j])
-        };
-        let mut shrinking = factor(&model);
-        for id in 0..100 {
-            model.observe(&Observation { t: 1, block: 0, x: &row(id), reward: 0.0 }).expect("finite");
-            shrinking.add(&row(id));
-        }
-        for (found, expected) in shrinking.columns.iter().zip(&factor(&model).columns) {
-            assert!((found - expected).abs() < 1e-12 * expected.abs().max(0.1), "{found}, not {expected}");
-        }
-        let posterior = model.posterior(0, 0.3).expect("factors");
-        let (found, expected) = (shrinking.square(&row(500)).sqrt(), posterior.width(&row(500)));
-        assert!((found - expected).abs() < 1e-13, "{found}, not {expected}");
-    }
 }

@@ -54,6 +54,20 @@ impl Block {
         self.rr
     }
 
+    /// A block of the same shape that knows nothing.
+    pub(super) fn emptied(&self) -> Self {
+        Self { count: 0, b: vec![0.0; self.b.len()], g: vec![0.0; self.g.len()], rr: Some(0.0) }
+    }
+
+    /// Adds the sums of another block, with this weight. Where one of the two does not know its sum of squares, the sum
+    /// of both is not known either.
+    pub(super) fn merge(&mut self, other: &Self, weight: f64) {
+        self.count += other.count;
+        self.b.iter_mut().zip(&other.b).for_each(|(mine, b)| *mine += weight * b);
+        self.g.iter_mut().zip(&other.g).for_each(|(mine, g)| *mine += weight * g);
+        self.rr = self.rr.zip(other.rr).map(|(mine, rr)| mine + weight * rr);
+    }
+
     /// Nothing is learned any more, so nothing but rounding is left in the sums.
     pub(super) fn clear(&mut self) {
         self.g.iter_mut().chain(&mut self.b).chain(&mut self.rr).for_each(|sum| *sum = 0.0);

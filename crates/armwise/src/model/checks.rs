@@ -3,7 +3,7 @@
 //! What is accepted here must be usable later: every posterior of an accepted model can be factored. Lengths are compared
 //! before anything is allocated by them, since a saved file may say anything.
 
-use super::{Block, Model, Observation, cholesky};
+use super::{Block, Model, Observation, cholesky, memory::Memory};
 use crate::{
     Error,
     error::{check, positive},
@@ -80,13 +80,15 @@ pub(super) struct Unchecked {
     pub(super) gamma: f64,
     pub(super) t: u64,
     pub(super) blocks: Vec<Block>,
+    #[serde(default)]
+    pub(super) memory: Option<Memory>,
 }
 
 impl Unchecked {
     /// The model, if its parts fit together. Nothing is allocated: the sums are there already, and `dim` is only
     /// compared with their lengths.
     pub(super) fn checked(self) -> Result<Model, Error> {
-        let Self { dim, gamma, t, blocks } = self;
+        let Self { dim, gamma, t, blocks, memory } = self;
         check("dim", dim as f64, dim > 0, "at least 1")?;
         check("blocks", blocks.len() as f64, !blocks.is_empty(), "at least 1")?;
         let bad = |number: usize, problem: String| Err(Error::BadFormat(format!("block {number}: {problem}")));
@@ -108,7 +110,12 @@ impl Unchecked {
                 return bad(number, format!("count is {}; the most is 2^53", block.count));
             }
         }
-        Model { dim, gamma: 1.0, t, blocks }.with_gamma(gamma)
+        let model = Model { dim, gamma: 1.0, t, blocks, memory: None }.with_gamma(gamma)?;
+        match memory {
+            Some(_) if gamma < 1.0 => Err(Error::BadFormat("a model with spans of rounds has gamma = 1".into())),
+            Some(memory) => model.with_memory(memory),
+            None => Ok(model),
+        }
     }
 }
 

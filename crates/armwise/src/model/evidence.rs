@@ -53,6 +53,9 @@ pub struct Estimate {
     /// The degrees of freedom; none before the first reward other than 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub freedom: Option<f64>,
+    /// The forgetting factor that was chosen; none where it is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
 }
 
 /// The rewards of a model, ready to be asked how probable they are for a lambda.
@@ -202,20 +205,90 @@ impl Spans {
         together.map_or(0.0, |all| all.log(self.lambda))
     }
 
+    /// The log evidence of `all` if theta has moved before its last rounds, `late`, by tau times what the prior lets a
+    /// theta differ from 0: a regression in 2 d dimensions, with (x, 0) of early rows and (x, tau x) of late ones.
+    pub(super) fn moved(&self, all: &Model, late: &Model, tau: f64) -> f64 {
+        let stacked = |(whole, late): (&Block, &Block)| -> Block {
+            let d = whole.b.len();
+            let mut g = Vec::with_capacity(triangle(2 * d));
+            g.extend_from_slice(&whole.g);
+            for i in 0..d {
+                // Row i of tau G of the late rows is symmetric's: its lower part from line i, its upper part from the others.
+                g.extend((0..d).map(|j| tau * late.g[triangle(i.max(j)) + i.min(j)]));
+                g.extend((0..=i).map(|j| tau * tau * late.g[triangle(i) + j]));
+            }
+            let b = whole.b.iter().copied().chain(late.b.iter().map(|b| tau * b)).collect();
+            Block { count: whole.count, b, g, rr: whole.rr }
+        };
+        let blocks: Vec<Block> = all.blocks.iter().zip(&late.blocks).map(stacked).collect();
+        let count = all.blocks.iter().map(Block::count).sum::<u64>() as f64;
+        self.log_of_blocks(&blocks, count)
+    }
+
     /// That of one span whose rewards have these weights together.
     pub(super) fn weighed(&self, span: &Model, weights: f64) -> f64 {
-        span.evidence_in(self.scale, weights, 1.0).log(self.lambda)
+        self.log_of_blocks(&span.blocks, weights)
     }
+
+    fn log_of_blocks(&self, blocks: &[Block], weights: f64) -> f64 {
+        let (lambda, scale) = (self.lambda / self.scale.x, self.scale);
+        let (of_g, of_b) = (1.0 / scale.x, 1.0 / (scale.x.sqrt() * scale.r.sqrt()));
+        let (mut shrunk, mut explained, mut squares) = (0.0, 0.0, 0.0);
+        for block in blocks.iter().filter(|block| block.count > 0) {
+            let (log_det, own) = determined(&block.g, &block.b, (of_g, of_b), lambda);
+            shrunk += block.b.len() as f64 * libm::log(lambda) - log_det;
+            explained += own;
+            squares += block.rr.unwrap_or(0.0) / scale.r;
+        }
+        log_of(shrunk, 0.5 + 0.5 * (squares - explained).max(0.0), weights, scale)
+    }
+}
+
+/// log det V and b' V^-1 b for V = lambda I + G, after G and b are multiplied with these factors: for one lambda, where
+/// eigenvalues would cost ten times as much. V = L D L' by plain loops, row by row.
+fn determined(g: &[f64], b: &[f64], (of_g, of_b): (f64, f64), lambda: f64) -> (f64, f64) {
+    let d = b.len();
+    let mut rows: Vec<f64> = g.iter().map(|g| g * of_g).collect();
+    let (mut pivots, mut solved) = (vec![0.0; d], vec![0.0; d]);
+    let (mut log_det, mut explained) = (0.0, 0.0);
+    for i in 0..d {
+        let (above, row) = rows.split_at_mut(triangle(i));
+        let row = &mut row[..=i];
+        for j in 0..i {
+            let of_j = &above[triangle(j)..triangle(j) + j];
+            row[j] -= row[..j].iter().zip(of_j).map(|(a, b)| a * b).sum::<f64>();
+        }
+        // So far L times D; the last one divides.
+        let (mut pivot, mut rest) = (row[i] + lambda, b[i] * of_b);
+        for j in 0..i {
+            let l = row[j] / pivots[j];
+            pivot -= l * row[j];
+            rest -= l * solved[j];
+            row[j] = l;
+        }
+        // Rounding may leave less than lambda, which exact sums cannot.
+        pivots[i] = pivot.max(lambda);
+        solved[i] = rest;
+        log_det += libm::log(pivots[i]);
+        explained += rest * rest / pivots[i];
+    }
+    (log_det, explained)
+}
+
+/// log p(rewards): from the sum of ln(lambda / (lambda + g)), b_n and the number of rewards.
+fn log_of(shrunk: f64, b_n: f64, n: f64, scale: Scale) -> f64 {
+    let a_n = A0 + 0.5 * n;
+    let constant = libm::lgamma(a_n) - libm::lgamma(A0) - 0.5 * n * libm::log(2.0 * PI * scale.r);
+    0.5 * shrunk - a_n * libm::log(b_n) + A0 * libm::log(0.5) + constant
 }
 
 impl Evidence {
     /// log p(rewards | lambda).
     #[must_use]
     pub fn log(&self, lambda: f64) -> f64 {
-        let (lambda, a_n) = (lambda / self.scale.x, A0 + 0.5 * self.n);
+        let lambda = lambda / self.scale.x;
         let shrunk: f64 = self.directions.iter().map(|(g, _)| libm::log(lambda / (lambda + g))).sum();
-        let constant = libm::lgamma(a_n) - libm::lgamma(A0) - 0.5 * self.n * libm::log(2.0 * PI * self.scale.r);
-        0.5 * shrunk - a_n * libm::log(self.b_n(lambda)) + A0 * libm::log(0.5) + constant
+        log_of(shrunk, self.b_n(lambda), self.n, self.scale)
     }
 
     /// The lambda with the largest evidence, among 17 from 0.001 to 10 times the mean of |x|^2.
@@ -236,7 +309,7 @@ impl Evidence {
     pub fn estimate(&self, lambda: f64) -> Estimate {
         let a_n = A0 + 0.5 * self.n;
         let sigma = (self.b_n(lambda / self.scale.x) / a_n).sqrt() * self.scale.r.sqrt();
-        Estimate { lambda, sigma, freedom: Some(2.0 * a_n) }
+        Estimate { lambda, sigma, freedom: Some(2.0 * a_n), gamma: None }
     }
 
     /// b_n, in units of the mean of r^2.

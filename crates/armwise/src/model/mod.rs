@@ -8,6 +8,7 @@ mod block;
 mod checks;
 mod drift;
 mod evidence;
+mod memory;
 mod posterior;
 mod spectrum;
 mod widths;
@@ -16,14 +17,16 @@ pub use block::Block;
 pub(crate) use checks::check_features;
 pub use drift::Drift;
 pub use evidence::{Estimate, Evidence};
+pub use memory::Gamma;
 pub use posterior::Posterior;
 pub(crate) use posterior::cholesky;
 pub(crate) use widths::{UNIT, Widths};
 
 use crate::{Error, error::check, kernel::triangle, tasks};
 use checks::{MOST_NUMBERS, Unchecked, check_sums};
+use memory::Memory;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One observed reward: row x of block `block`, chosen in round `t`, paid `reward`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +61,10 @@ pub struct Model {
     /// The newest round seen, to which the sums are discounted.
     t: u64,
     blocks: Vec<Block>,
+    /// The sums by span of rounds, where the forgetting factor is chosen by evidence: `gamma` is 1 then, and `blocks`
+    /// are all spans together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
 }
 
 impl Model {
@@ -71,7 +78,7 @@ impl Model {
         let numbers = dim as f64 * (dim as f64 + 1.0) / 2.0 * blocks as f64;
         check("blocks dim (dim + 1) / 2", numbers, numbers <= MOST_NUMBERS, "at most 2^31, which is 16 GB of sums")?;
         let block = Block { count: 0, b: vec![0.0; dim], g: vec![0.0; triangle(dim)], rr: Some(0.0) };
-        Ok(Self { dim, gamma: 1.0, t: 0, blocks: vec![block; blocks] })
+        Ok(Self { dim, gamma: 1.0, t: 0, blocks: vec![block; blocks], memory: None })
     }
 
     /// A model of these blocks, whose sums are discounted to round `t`: for sums that were stored in another form.
@@ -81,17 +88,30 @@ impl Model {
     /// dimension, or a forgetting factor outside its range.
     pub fn from_blocks(gamma: f64, t: u64, blocks: Vec<Block>) -> Result<Self, Error> {
         let dim = blocks.first().map_or(0, |block| block.b.len());
-        Unchecked { dim, gamma, t, blocks }.checked()
+        Unchecked { dim, gamma, t, blocks, memory: None }.checked()
     }
 
     /// Forgets: with every round, what was learned before counts `gamma` times as much (discounted least squares).
-    /// The prior lambda is not in the sums and so is never forgotten.
+    /// The prior lambda is not in the sums and so is never forgotten. With [`Gamma::Auto`] what is known already counts
+    /// as learned in the newest round.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless 0 < gamma <= 1.
-    pub fn with_gamma(self, gamma: f64) -> Result<Self, Error> {
-        check("gamma", gamma, gamma > 0.0 && gamma <= 1.0, "above 0 and at most 1")?;
-        Ok(Self { gamma, ..self })
+    pub fn with_gamma(mut self, gamma: impl Into<Gamma>) -> Result<Self, Error> {
+        let gamma = gamma.into();
+        gamma.check()?;
+        (self.gamma, self.memory) = match (gamma, self.memory.take()) {
+            (Gamma::Value(gamma), _) => (gamma, None),
+            (Gamma::Auto, Some(memory)) => (1.0, Some(memory)),
+            (Gamma::Auto, None) => {
+                let mut memory = Memory { unit: 1, spans: BTreeMap::new() };
+                if self.blocks.iter().any(|block| block.count > 0) {
+                    memory.blocks_of(self.t, self.t, &self.blocks).clone_from(&self.blocks);
+                }
+                (1.0, Some(memory))
+            }
+        };
+        Ok(self)
     }
 
     /// The dimension d of a block.
@@ -102,8 +122,8 @@ impl Model {
 
     /// The forgetting factor.
     #[must_use]
-    pub fn gamma(&self) -> f64 {
-        self.gamma
+    pub fn gamma(&self) -> Gamma {
+        if self.memory.is_some() { Gamma::Auto } else { Gamma::Value(self.gamma) }
     }
 
     /// The newest round learned from.
@@ -123,6 +143,7 @@ impl Model {
     pub fn without_rr(&self) -> Self {
         let mut without = self.clone();
         without.blocks.iter_mut().for_each(|block| block.rr = None);
+        without.memory = None;
         without
     }
 
@@ -141,7 +162,7 @@ impl Model {
     pub fn observe_batch(&mut self, seen: &[Observation<'_>]) -> Result<(), Error> {
         seen.iter().enumerate().try_for_each(|(row, seen)| self.check(row, seen))?;
         // Rounds in one batch may differ; the sums are discounted in the order of arrival, as for one at a time.
-        let forgets = self.gamma < 1.0;
+        let forgets = self.gamma < 1.0 || self.memory.is_some();
         for run in seen.chunk_by(|a, b| a.t == b.t || !forgets) {
             run.iter().for_each(|seen| self.advance(seen.t));
             let weight = self.weight(run[0].t);
@@ -149,12 +170,28 @@ impl Model {
             for seen in run {
                 rows_of[seen.block as usize].push(seen);
             }
-            for (block, rows) in self.blocks.iter_mut().zip(rows_of) {
+            for (block, rows) in self.blocks_of(run[0].t).iter_mut().zip(rows_of) {
                 block.count += rows.len() as u64;
                 block.add(&rows, weight);
             }
         }
+        self.total();
         Ok(())
+    }
+
+    /// The sums that a round is added to.
+    fn blocks_of(&mut self, t: u64) -> &mut Vec<Block> {
+        match &mut self.memory {
+            Some(memory) => memory.blocks_of(t, self.t, &self.blocks),
+            None => &mut self.blocks,
+        }
+    }
+
+    /// Adds up the spans, where there are any.
+    fn total(&mut self) {
+        if let Some(memory) = &self.memory {
+            memory.total(&mut self.blocks);
+        }
     }
 
     /// Takes an observation back: the inverse of [`observe`](Self::observe), up to rounding. The model cannot know
@@ -166,12 +203,17 @@ impl Model {
     pub fn unlearn(&mut self, seen: &Observation<'_>) -> Result<(), Error> {
         self.check(0, seen)?;
         let weight = self.weight(seen.t);
-        let block = &mut self.blocks[seen.block as usize];
+        let spans = self.memory.is_some();
+        let block = &mut self.blocks_of(seen.t)[seen.block as usize];
         if block.count == 0 {
             return Err(Error::NothingLearned { block: seen.block });
         }
         block.count -= 1;
         block.add(&[seen], -weight);
+        if spans && block.count == 0 {
+            block.clear();
+        }
+        self.total();
         Ok(())
     }
 
@@ -185,6 +227,7 @@ impl Model {
             seen.iter().map(|seen| seen.block).filter(|&block| self.known(block).is_ok()).collect();
         let before: Vec<(u32, Block)> =
             numbers.iter().map(|&block| (block, self.blocks[block as usize].clone())).collect();
+        let memory = self.memory.clone();
         let mut taken = seen.iter().try_for_each(|seen| self.unlearn(seen));
         for &number in &numbers {
             let block = &mut self.blocks[number as usize];
@@ -195,6 +238,7 @@ impl Model {
         }
         if taken.is_err() {
             before.into_iter().for_each(|(number, block)| self.blocks[number as usize] = block);
+            self.memory = memory;
         }
         taken
     }
@@ -207,13 +251,14 @@ impl Model {
         self.check(0, seen)?;
         self.check(0, &Observation { reward, ..*seen })?;
         let weight = self.weight(seen.t);
-        let block = &mut self.blocks[seen.block as usize];
+        let block = &mut self.blocks_of(seen.t)[seen.block as usize];
         if block.count == 0 {
             return Err(Error::NothingLearned { block: seen.block });
         }
         let change = weight * (reward - seen.reward);
         block.b.iter_mut().zip(seen.x).for_each(|(b, x)| *b += change * x);
         block.add_squares([(seen.reward, -weight), (reward, weight)]);
+        self.total();
         Ok(())
     }
 
@@ -225,24 +270,34 @@ impl Model {
     pub fn merge(&mut self, other: &Self) -> Result<(), Error> {
         self.fits(other)?;
         self.advance(other.t);
-        let weight = self.weight(other.t);
-        for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
-            mine.count += theirs.count;
-            mine.b.iter_mut().zip(&theirs.b).for_each(|(mine, b)| *mine += weight * b);
-            mine.g.iter_mut().zip(&theirs.g).for_each(|(mine, g)| *mine += weight * g);
-            mine.rr = mine.rr.zip(theirs.rr).map(|(mine, rr)| mine + weight * rr);
+        if let Some((mine, theirs)) = self.memory.as_mut().zip(other.memory.as_ref()) {
+            mine.merge(theirs, self.t);
+            self.total();
+            return Ok(());
         }
+        let weight = self.weight(other.t);
+        self.blocks.iter_mut().zip(&other.blocks).for_each(|(mine, theirs)| mine.merge(theirs, weight));
         Ok(())
     }
 
+    /// The same sums without spans, which forget nothing more.
+    fn plain(&self) -> Self {
+        Self { dim: self.dim, gamma: self.gamma, t: self.t, blocks: self.blocks.clone(), memory: None }
+    }
+
     /// Refuses a model of another shape.
-    fn fits(&self, other: &Self) -> Result<(), Error> {
-        let same = |what, left: f64, right: f64| {
-            if left.total_cmp(&right).is_eq() { Ok(()) } else { Err(Error::Mismatch { what, left, right }) }
-        };
+    fn has_shape_of(&self, other: &Self) -> Result<(), Error> {
         same("dim", self.dim as f64, other.dim as f64)?;
-        same("blocks", self.blocks.len() as f64, other.blocks.len() as f64)?;
-        same("gamma", self.gamma, other.gamma)
+        same("blocks", self.blocks.len() as f64, other.blocks.len() as f64)
+    }
+
+    /// Refuses a model of another shape, or one that forgets otherwise.
+    fn fits(&self, other: &Self) -> Result<(), Error> {
+        self.has_shape_of(other)?;
+        same("gamma", self.gamma, other.gamma)?;
+        // 0 where the factor is a number.
+        let unit = |model: &Self| model.memory.as_ref().map_or(0, |memory| memory.unit) as f64;
+        same("rounds forgotten together by gamma = \"auto\"", unit(self), unit(other))
     }
 
     /// Multiplies the weight of everything learned so far by `factor`.
@@ -251,7 +306,9 @@ impl Model {
     /// [`Error::Parameter`] unless 0 < factor <= 1.
     pub fn forget(&mut self, factor: f64) -> Result<(), Error> {
         check("factor", factor, factor > 0.0 && factor <= 1.0, "above 0 and at most 1")?;
-        self.blocks.iter_mut().for_each(|block| block.scale(factor));
+        let spans = self.memory.iter_mut().flat_map(|memory| memory.spans.values_mut()).flatten();
+        spans.chain(&mut self.blocks).for_each(|block| block.scale(factor));
+        self.total();
         Ok(())
     }
 
@@ -262,6 +319,10 @@ impl Model {
             self.t = t;
             if factor < 1.0 {
                 self.blocks.iter_mut().for_each(|block| block.scale(factor));
+            }
+            if let Some(memory) = &mut self.memory {
+                memory.regroup(t);
+                self.total();
             }
         }
     }
@@ -286,7 +347,8 @@ impl Model {
 
     /// How many rounds of forgetting lie between the sums and the choice of round `t`; 0 if nothing is forgotten.
     pub(crate) fn idle(&self, t: u64) -> u64 {
-        if self.gamma < 1.0 { t.saturating_sub(1).saturating_sub(self.t) } else { 0 }
+        let forgets = self.gamma < 1.0 || self.memory.is_some();
+        if forgets { t.saturating_sub(1).saturating_sub(self.t) } else { 0 }
     }
 
     /// The weight of an observation of round `t` in sums discounted to round `self.t`.
@@ -302,4 +364,8 @@ impl Model {
         let last = self.blocks.len() as u32 - 1;
         if block <= last { Ok(()) } else { Err(Error::UnknownBlock { block, last }) }
     }
+}
+
+fn same(what: &'static str, left: f64, right: f64) -> Result<(), Error> {
+    if left.total_cmp(&right).is_eq() { Ok(()) } else { Err(Error::Mismatch { what, left, right }) }
 }

@@ -67,9 +67,9 @@ impl TryFrom<Sent> for Posterior {
         if let Some(number) = numbers.into_iter().find(|number| !number.is_finite()) {
             return Err(Error::BadFormat(format!("a posterior has the number {number}")));
         }
-        if let Some(Estimate { lambda, sigma, freedom }) = estimate {
+        if let Some(Estimate { lambda, sigma, freedom, gamma }) = estimate {
             let fine = |number: f64| number.is_finite() && number > 0.0;
-            if !fine(lambda) || !fine(sigma) || !freedom.is_none_or(fine) {
+            if !fine(lambda) || !fine(sigma) || !freedom.is_none_or(fine) || !gamma.is_none_or(fine) {
                 return Err(Error::BadFormat(format!("a posterior has the estimate {estimate:?}")));
             }
         }

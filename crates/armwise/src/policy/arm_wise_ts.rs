@@ -11,15 +11,16 @@ use crate::Error;
 use serde::{Deserialize, Serialize};
 
 /// v = "auto" in units of sigma. The best k of many independent draws lie two to three standard deviations up already,
-/// so that 1 would explore too much; of one draw for all arms that is not so.
+/// so that 1 would explore too much. Whoever takes another scope has arms that must be taken together, where nothing
+/// picks the best draws: with 0.25 a set that was never tried would have to draw four standard deviations up.
 const AUTO: f64 = 0.25;
-const AUTO_SHARED: f64 = 1.0;
+const AUTO_TOGETHER: f64 = 1.0;
 
 /// Thompson sampling that draws one parameter per arm.
 ///
 /// # Formula
 /// ```text
-/// score(i) = theta_hat' x(i) + v_t z(i) width(i),   z(i) ~ N(0, 1)     theory: v_t = beta_t(delta / (4NT)),   auto: sigma_t / 4
+/// score(i) = theta_hat' x(i) + v_t z(i) width(i),   z(i) ~ N(0, 1)     theory: v_t = beta_t(delta / (4NT)),   auto: sigma_t / 4, in other scopes sigma_t
 /// noise = "estimated":  v_t = v sigma_t,   z(i) ~ Student's law with 1 + n degrees of freedom; v = 1 is the law of theta' x(i)
 /// ```
 /// Independent draws cancel out in a sum of many arms that must be taken together: then use another [`Scope`] than the
@@ -77,7 +78,7 @@ impl ArmWiseTs {
     }
 
     fn v_t(&self, at: &Context<'_>) -> f64 {
-        let auto = if self.scope == Scope::Shared { AUTO_SHARED } else { AUTO };
+        let auto = if self.scope == Scope::Own { AUTO } else { AUTO_TOGETHER };
         let v_t = self.v.at(at, self.lambda, auto, Theory::four_arms_rounds);
         if self.noise == Noise::Estimated && self.v != Schedule::Auto { v_t * sigma(at) } else { v_t }
     }

@@ -45,7 +45,7 @@ impl C2ucb {
         Self { lambda: lambda.into(), alpha: alpha.into() }
     }
 
-    fn alpha_t(&self, at: &Context<'_>) -> f64 {
+    pub(super) fn alpha_t(&self, at: &Context<'_>) -> f64 {
         self.alpha.at(at, self.lambda, AUTO, |_| 1.0)
     }
 

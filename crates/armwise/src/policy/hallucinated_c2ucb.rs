@@ -5,12 +5,9 @@
 //! [`Learner::scores`](crate::Learner::scores) gives those of the first pick.
 
 use super::description::LAMBDA;
-use super::{Auto, Bonus, Context, Description, Draw, InTurn, Lambda, Parameter, Policy, Randomness, Schedule};
+use super::{Auto, Bonus, C2ucb, Context, Description, Draw, InTurn, Lambda, Parameter, Policy, Randomness, Schedule};
 use crate::Error;
 use serde::{Deserialize, Serialize};
-
-/// alpha = "auto" in units of sigma.
-const AUTO: f64 = 1.0;
 
 /// C2UCB with widths that shrink within the round, and diverse super arms by the same loop.
 ///
@@ -57,8 +54,9 @@ impl HallucinatedC2ucb {
         Self { lambda: lambda.into(), alpha: alpha.into(), diversity: 0.0 }
     }
 
-    fn alpha_t(&self, at: &Context<'_>) -> f64 {
-        self.alpha.at(at, self.lambda, AUTO, |_| 1.0)
+    /// What it is until an arm is taken.
+    fn at_first(&self) -> C2ucb {
+        C2ucb { lambda: self.lambda, alpha: self.alpha }
     }
 
     /// What it says about itself.
@@ -90,20 +88,20 @@ impl Policy for HallucinatedC2ucb {
     }
 
     fn estimates(&self) -> bool {
-        self.alpha == Schedule::Auto
+        self.at_first().estimates()
     }
 
     fn auto(&self, at: &Context<'_>) -> Option<Auto> {
-        Some(Auto { alpha: Some(self.alpha_t(at)), ..Auto::of(at)? })
+        self.at_first().auto(at)
     }
 
     fn bonus(&self, at: &Context<'_>) -> Bonus<'_> {
-        let alpha_t = self.alpha_t(at);
+        let alpha_t = self.at_first().alpha_t(at);
         Bonus::width(Draw::None, move |_| alpha_t)
     }
 
     fn in_turn(&self, at: &Context<'_>) -> Option<InTurn> {
-        Some(InTurn { lambda: self.lambda.at(at), alpha: self.alpha_t(at), diversity: self.diversity })
+        Some(InTurn { lambda: self.lambda.at(at), alpha: self.at_first().alpha_t(at), diversity: self.diversity })
     }
 
     fn validate(&self) -> Result<(), Error> {

@@ -122,7 +122,7 @@ impl Config {
                 crossed(columns, name, with).map_err(|problem| format!("feature {name:?}: {problem}"))?;
             }
         }
-        ensure(self.gamma > 0.0 && self.gamma <= 1.0, || "gamma must be above 0 and at most 1".to_owned())
+        ensure(self.gamma.check().is_ok(), || "gamma must be above 0 and at most 1, or \"auto\"".to_owned())
     }
 }
 

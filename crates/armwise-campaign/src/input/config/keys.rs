@@ -87,11 +87,11 @@ pub const SECTIONS: [Section; 9] = [
             ),
             key(
                 "gamma",
-                "number",
+                "number or \"auto\"",
                 "1.0",
-                "above 0, at most 1",
+                "above 0, at most 1; `\"auto\"`",
                 "0.98",
-                "forgetting: with every round, what was learned before counts this much",
+                "forgetting: with every round, what was learned before counts this much. With `\"auto\"` it is chosen anew in every round, by how well it would have predicted each round from those before: 1 unless the odds for another are 20 to 1. `status`, the summary of a choice and the report name it; with several rounds to a segment, a segment is forgotten as a whole",
             ),
             key(
                 "keep",

@@ -15,7 +15,7 @@ pub use span::Span;
 pub use template::{Guess, LeftOut, guess, quoted, template};
 
 use crate::{Error, table::TableRules};
-use armwise::{Algorithm, ArmWiseTs, OnInfeasible, Quota, Ties};
+use armwise::{Algorithm, ArmWiseTs, Gamma, OnInfeasible, Quota, Ties};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, path::Path};
 
@@ -41,8 +41,8 @@ pub struct Config {
     #[serde(default)]
     pub ties: Ties,
     /// The forgetting factor: with every round, what was learned before is multiplied by it.
-    #[serde(default = "one")]
-    pub gamma: f64,
+    #[serde(default)]
+    pub gamma: Gamma,
     /// What rewards may be.
     #[serde(default)]
     pub reward: RewardRule,
@@ -375,9 +375,6 @@ pub enum MissingRule {
     Zero,
 }
 
-fn one() -> f64 {
-    1.0
-}
 fn one_u64() -> u64 {
     1
 }

@@ -265,9 +265,6 @@ fn tables(rules: &TableRules) -> String {
     text
 }
 
-/// lambda and v of a new campaign's rules, as in TOML; `"\"auto\""` for both lets them choose themselves.
-const EXPLORATION: [&str; 2] = ["1.0", "0.1"];
-
 /// The configuration as TOML with comments, and with questions about columns that only the analyst can answer.
 #[must_use]
 pub fn template(config: &Config, guess: &Guess) -> String {
@@ -286,8 +283,8 @@ pub fn template(config: &Config, guess: &Guess) -> String {
          # segment = \"region\"          # a column by which summaries are split\n\n\
          [algorithm]                  # {}\n\
          name = \"arm-wise-ts\"\n\
-         lambda = {}\n\
-         v = {}                      # how wide the draws are: a larger v explores more\n\n\
+         lambda = \"auto\"              # how far estimates are drawn to 0, chosen in every round by what the rewards show\n\
+         v = \"auto\"                   # how wide the draws are, chosen likewise; or a number: a larger one explores more\n\n\
          [reward]\n\
          default = 0.0                # the reward of no answer, when a round is closed\n\
          # min = 0.0                  # rewards outside min and max are refused\n\
@@ -310,8 +307,6 @@ pub fn template(config: &Config, guess: &Guess) -> String {
         quoted(&config.customer),
         config.seed,
         armwise::Algorithm::ALL.iter().filter(|of| !of.in_turn).map(|of| of.name).collect::<Vec<_>>().join(", "),
-        EXPLORATION[0],
-        EXPLORATION[1],
         config.limits.per_customer,
     );
     for promotion in &config.promotion {

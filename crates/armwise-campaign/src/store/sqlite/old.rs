@@ -174,6 +174,11 @@ pub(super) fn model_hash(model: &Model) -> serde_json::Result<Sha> {
         OldBlock { count: block.count(), b: block.b(), g: block.g() }
     };
     let blocks = model.blocks().iter().map(block).collect();
-    let json = serde_json::to_vec(&OldModel { dim: model.dim(), gamma: model.gamma(), t: model.t(), blocks })?;
+    let json = serde_json::to_vec(&OldModel {
+        dim: model.dim(),
+        gamma: if let armwise::Gamma::Value(gamma) = model.gamma() { gamma } else { 1.0 },
+        t: model.t(),
+        blocks,
+    })?;
     Ok(Sha::of(json))
 }

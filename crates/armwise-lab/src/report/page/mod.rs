@@ -56,6 +56,9 @@ fn warnings(results: &Results) -> String {
     if results.run.scale == Scale::Quick {
         out.push_str("<p class=\"note\"><strong>Quick run.</strong> Fewer trials and settings than the evaluation: a look, not evidence.</p>\n");
     }
+    if results.run.scale == Scale::Middle {
+        out.push_str("<p class=\"note\"><strong>Middle-sized run.</strong> The grids of the evaluation on fewer trials and smaller data: read the intervals.</p>\n");
+    }
     if let Some(promotions) = results.promotions.as_ref().filter(|promotions| promotions.data.generated) {
         write(
             &mut out,

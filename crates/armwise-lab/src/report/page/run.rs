@@ -12,7 +12,7 @@ use armwise_charts::{Cell, Table, compact, escape, number, write};
 /// Facts as a list of terms.
 pub(super) fn html(results: &Results) -> String {
     let run = &results.run;
-    let scale = if run.scale == Scale::Quick { "quick" } else { "full" };
+    let scale = run.scale.name();
     let mut facts = vec![
         ("Version", format!("armwise {}", run.version)),
         ("Scale", scale.to_owned()),
@@ -206,8 +206,8 @@ pub(super) fn again(results: &Results) -> String {
     if let Some(promotions) = results.promotions.as_ref().filter(|promotions| promotions.data.features != "svd") {
         write(&mut command, format_args!(" --features {}", quoted(&promotions.data.features)));
     }
-    if results.run.scale == Scale::Quick {
-        command.push_str(" --quick");
+    if results.run.scale != Scale::Full {
+        write(&mut command, format_args!(" --{}", results.run.scale.name()));
     }
     write(&mut command, format_args!(" --seed {}", results.run.seed));
     format!(
