@@ -58,6 +58,9 @@ pub struct Config {
     /// Whether it is found how probable each decision was.
     #[serde(default, skip_serializing_if = "Probabilities::is_default")]
     pub probabilities: Probabilities,
+    /// Whether the rows that a round was chosen from are kept, so that other rules can be evaluated without the tables.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep_candidates: bool,
     /// How many consecutive rounds have their sums together: 1 for a round a week, some hundreds for a decision a
     /// request.
     #[serde(default = "one_u64", skip_serializing_if = "is_one")]
