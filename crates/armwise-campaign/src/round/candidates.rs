@@ -49,3 +49,44 @@ pub(super) fn keep(
     let digest = Sha::of(&bytes);
     Ok(Some((Candidates { rows: rows.len() as u64, one_in, decimal, digest }, bytes)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+    use std::{path::Path, sync::Arc};
+
+    /// Over 200 rounds, sums from samples, each row counted as often as rows it stands for, are on average those over
+    /// everybody: within 3 of their own standard errors, which are as large as independent draws make them.
+    #[test]
+    fn sums_from_samples_are_without_bias() {
+        let rules = "keep_candidates = true\n[[promotion]]\nname = \"mail\"\nquota = 1\n";
+        let config = Config::parse(rules, Path::new("rules.toml")).expect("good rules");
+        let count = 2 * MOST as usize + 5_000;
+        let value = |row: usize| 1.0 + (row % 10) as f64;
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..count).map(|row| format!("c{row}"))));
+        let values: ArrayRef = Arc::new(Float64Array::from_iter_values((0..count).map(value)));
+        let batch = RecordBatch::try_from_iter([(&*config.customer, names), ("value", values)]).expect("two columns");
+        let table = Memory::new("customers", vec![batch]).expect("a table");
+        let columns = [config.customer.clone(), "value".to_owned()];
+        let total: f64 = (0..count).map(value).sum();
+        let mut sums = Vec::new();
+        for t in 1..=200 {
+            let all = (&table as &dyn Source, &columns[..], count as u64);
+            let (kept, bytes) = keep(&config, Round::new(5, t), all, &[]).expect("rows").expect("kept");
+            assert_eq!((kept.one_in, kept.digest), (3, Sha::of(&bytes)));
+            let own = Memory::of_bytes("kept", &bytes, kept.decimal).expect("rows");
+            let mut sum = 0.0;
+            for rows in own.batches(None).expect("rows") {
+                sum += rows.expect("rows").numbers("value").expect("numbers").iter().sum::<f64>();
+            }
+            sums.push(kept.one_in as f64 * sum);
+        }
+        let mean = sums.iter().sum::<f64>() / sums.len() as f64;
+        let spread = sums.iter().map(|sum| (sum - mean) * (sum - mean)).sum::<f64>() / (sums.len() - 1) as f64;
+        // Of each row with share p the variance is value^2 (1 - p) / p.
+        let expected: f64 = (0..count).map(|row| 2.0 * value(row) * value(row)).sum();
+        assert!((spread / expected - 1.0).abs() < 5.0 * (2.0_f64 / 200.0).sqrt(), "{spread} against {expected}");
+        assert!((mean - total).abs() < 3.0 * (expected / 200.0).sqrt(), "{mean} against {total}");
+    }
+}

@@ -4,7 +4,7 @@
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
 use super::count::{economised, rounded};
-use super::panel::{Digits, Panel, Places, condensed};
+use super::panel::{Digits, Panel, Places, condensed, trimmed};
 use crate::evaluate::spread::Shape;
 use crate::evaluate::tail::{Of, Standard, run};
 use serde::{Deserialize, Serialize};
@@ -111,6 +111,13 @@ impl Part {
 
     /// The same law at fewer places and with fewer digits: probabilities differ by less than [`KEPT`].
     pub(crate) fn kept(&self) -> Self {
+        if let ([panel], true) = (&self.panels[..], self.points.is_empty() && self.from.is_none() && self.to.is_none())
+            && panel.plain
+            && let Some((panel, nodes)) = trimmed(panel, &self.nodes)
+        {
+            let top = Some(panel.to);
+            return Self { top, panels: vec![Panel { plain: false, ..panel }], nodes, ..self.clone() }.kept();
+        }
         let (mut nodes, mut own) = (Vec::new(), &self.nodes[..]);
         for panel in &self.panels {
             let (first, rest) = own.split_at(panel.nodes.min(own.len()));

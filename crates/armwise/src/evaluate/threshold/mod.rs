@@ -104,7 +104,7 @@ impl Set {
             let (from, to, scale) = (pair[0], pair[1], cuts.scale(pair[0], pair[1]));
             let fine = cuts.fineness(&field, scale, from, to);
             let nodes = quadrature::nodes(pair, 10, |_, _| fine);
-            panels.push((Panel { from, to, scale, nodes: nodes.len() }, nodes));
+            panels.push((Panel { from, to, scale, nodes: nodes.len(), plain: true }, nodes));
         }
         let looks = |(panel, nodes): &(Panel, Vec<[f64; 2]>)| nodes.len().min(panel.places(Digits::All));
         if panels.iter().map(looks).sum::<usize>().saturating_mul(field.locations.len()) > WORK {
@@ -142,7 +142,7 @@ impl Set {
             });
             let own: Vec<Node> = own.collect();
             let own = places.as_ref().map_or_else(|| own.clone(), |places| condensed(&own, places));
-            panel.nodes = own.len();
+            (panel.nodes, panel.plain) = (own.len(), places.is_none());
             nodes.extend(own);
             kept.push(panel);
         }

@@ -11,7 +11,7 @@
 //! with Lagrange's polynomials l_g of Chebyshev's places. Sums over all arms are smooth in the same way and are interpolated
 //! from the same places.
 
-use super::law::Node;
+use super::{law::Node, quadrature};
 use std::f64::consts::PI;
 
 /// A piece of the range.
@@ -23,6 +23,8 @@ pub(crate) struct Panel {
     pub(super) scale: f64,
     /// How many nodes it has.
     pub(super) nodes: usize,
+    /// Whether these are Gauss and Legendre's.
+    pub(super) plain: bool,
 }
 
 /// Chebyshev's places between two ends, ascending, and the weights of interpolation between them.
@@ -59,8 +61,9 @@ impl Panel {
     pub(super) fn places(&self, digits: Digits) -> usize {
         let lengths = 0.5 * (self.to - self.from) / self.scale;
         let count = match digits {
-            Digits::All => 10.0 + 14.0 * lengths,
-            Digits::Kept => 6.0 + 7.0 * lengths,
+            // Short ones by how fast a power series converges, long ones by how fine a bell is.
+            Digits::All => (10.0 + 14.0 * lengths).min(22.0 + 9.0 * lengths),
+            Digits::Kept => (6.0 + 8.0 * lengths).min(10.0 + 6.0 * lengths),
         };
         #[expect(clippy::cast_sign_loss, reason = "a length over a length")]
         let count = count.min(1e6) as usize;
@@ -75,14 +78,60 @@ pub(super) enum Digits {
     Kept,
 }
 
+/// As far as a kept law looks at what is 0 or 1: up to this.
+const SURE: f64 = 1e-9;
+
+/// The law between the places where it is neither 0 nor 1, at other nodes, and these places; `nodes` are Gauss and
+/// Legendre's in equal parts of the panel. None if that is all of it.
+pub(super) fn trimmed(panel: &Panel, nodes: &[Node]) -> Option<(Panel, Vec<Node>)> {
+    let near = |of: &[f64], value: f64| {
+        let first = of.first().map_or(0.0, |c| (c - value).abs());
+        first + of.iter().skip(1).map(|c| c.abs()).sum::<f64>() < SURE
+    };
+    let none = |node: &Node| near(&node.low, 0.0) && near(&node.high, 1.0);
+    let all = |node: &Node| near(&node.low, 1.0) && near(&node.high, 0.0);
+    let from = nodes.iter().take_while(|node| none(node)).last().map_or(panel.from, |node| node.at);
+    let to = nodes.iter().rev().take_while(|node| all(node)).last().map_or(panel.to, |node| node.at);
+    if to - from > 0.9 * (panel.to - panel.from) || from >= to {
+        return None;
+    }
+    let parts = nodes.len().div_ceil(quadrature::MOST);
+    let (count, length) = (nodes.len() / parts, (panel.to - panel.from) / parts as f64);
+    // Weights of interpolation between Legendre's nodes.
+    let weights: Vec<f64> = (0..count)
+        .map(|place| {
+            let x = 2.0 * (nodes[place].at - panel.from) / length - 1.0;
+            let sign = if place.is_multiple_of(2) { 1.0 } else { -1.0 };
+            sign * ((1.0 - x * x) * nodes[place].weight).max(0.0).sqrt()
+        })
+        .collect();
+    let made =
+        quadrature::nodes(&[from, to], quadrature::MOST, |_, _| f64::INFINITY).into_iter().map(|[at, weight]| {
+            #[expect(clippy::cast_sign_loss, reason = "within the panel")]
+            let part = (((at - panel.from) / length) as usize).min(parts - 1);
+            let own = &nodes[part * count..(part + 1) * count];
+            let places = Places { at: own.iter().map(|node| node.at).collect(), weights: weights.clone() };
+            let mut node = Node { at, weight, low: Vec::new(), high: Vec::new() };
+            for (of, share) in own.iter().zip(places.shares(at)) {
+                add(&mut node.low, &of.low, share);
+                add(&mut node.high, &of.high, share);
+            }
+            node
+        });
+    let made: Vec<Node> = made.collect();
+    Some((Panel { from, to, nodes: made.len(), ..panel.clone() }, made))
+}
+
+/// Adds a multiple of a polynomial.
+fn add(to: &mut Vec<f64>, of: &[f64], times: f64) {
+    to.resize(to.len().max(of.len()), 0.0);
+    to.iter_mut().zip(of).for_each(|(to, c)| *to += times * c);
+}
+
 /// The nodes of the same integral at other places.
 pub(super) fn condensed(nodes: &[Node], places: &Places) -> Vec<Node> {
     let empty = |&at: &f64| Node { at, weight: 0.0, low: Vec::new(), high: Vec::new() };
     let mut all: Vec<Node> = places.at.iter().map(empty).collect();
-    let add = |to: &mut Vec<f64>, of: &[f64], times: f64| {
-        to.resize(to.len().max(of.len()), 0.0);
-        to.iter_mut().zip(of).for_each(|(to, c)| *to += times * c);
-    };
     for node in nodes {
         for (to, share) in all.iter_mut().zip(places.shares(node.at)) {
             let weight = node.weight * share;

@@ -38,7 +38,7 @@ fn legendre(n: usize) -> Vec<[f64; 2]> {
 }
 
 /// Nodes of a panel at most: a longer one is cut.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 /// The nodes and weights of a panel, found once.
 fn rule(count: usize) -> &'static [[f64; 2]] {

@@ -1,6 +1,6 @@
 //! Where the threshold lies: from where on it is certain that at least k arms score above, to where it is certain that
-//! fewer do. Certain means up to 1e-16, by inequalities that hold for every count of independent events (Bernstein;
-//! Chernoff for counts with small means, and for those of the arms below).
+//! fewer do. Certain means up to 1e-16, by inequalities that hold for every count of independent events (Bennett's;
+//! Chernoff's for counts with small means, and for those of the arms below).
 
 use super::sums::{Field, Moments};
 
@@ -115,17 +115,22 @@ fn narrowed(ends: [f64; 2], places: &[f64], is_certain: impl Fn(usize) -> bool) 
 
 /// The logarithm of a bound of P(count <= m).
 fn at_most(of: &Moments, n: f64, m: f64) -> f64 {
-    bernstein(of.mean - m, of.variance).min(fewer(of.mean, m)).min(more(n - of.mean, n - m))
+    bennett(of.mean - m, of.variance).min(fewer(of.mean, m)).min(more(n - of.mean, n - m))
 }
 
 /// The logarithm of a bound of P(count >= m).
 fn at_least(of: &Moments, n: f64, m: f64) -> f64 {
-    bernstein(m - of.mean, of.variance).min(more(of.mean, m)).min(fewer(n - of.mean, n - m))
+    bennett(m - of.mean, of.variance).min(more(of.mean, m)).min(fewer(n - of.mean, n - m))
 }
 
-/// A count strays from its mean by `far`.
-fn bernstein(far: f64, variance: f64) -> f64 {
-    if far <= 0.0 { 0.0 } else { -far * far / (2.0 * (variance + far / 3.0)) }
+/// A count strays from its mean by `far`, with Bennett's inequality.
+fn bennett(far: f64, variance: f64) -> f64 {
+    if far <= 0.0 {
+        return 0.0;
+    }
+    let variance = variance.max(1e-300);
+    let u = far / variance;
+    -variance * ((1.0 + u) * libm::log1p(u) - u)
 }
 
 /// A count of this mean is at most m.
