@@ -133,3 +133,59 @@ fn a_policy_is_asked_with_what_was_known_before_each_round() {
     assert_eq!(after.policies, before.policies);
     assert_eq!(after.left_out.len(), 1);
 }
+
+/// The same answer without the tables, where the campaign kept its candidates.
+#[test]
+fn kept_candidates_take_the_place_of_tables() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let campaign = played(&folder, &table, &format!("keep_candidates = true\n{RULES}"), 2);
+    let policies = [policy("greedy", &[]), policy("arm-wise-ts", &[("v", 0.7)])];
+    let by_table = evaluated(&campaign, &policies, &open(&table)).unwrap();
+    let without = evaluate(&campaign, &policies, &Tables::None, &Confidence::default()).unwrap();
+    assert_eq!(without, by_table);
+    assert!(campaign.verify().good && without.sampled.is_empty() && without.disagreements.is_empty());
+    // All sends have a probability in the journal, and it is used.
+    assert_eq!(without.logged_probabilities, 36);
+}
+
+/// Of a larger table a sample is kept. What is estimated from it is near what the whole table says, for a policy like the
+/// one that chose and for one unlike it.
+#[test]
+fn a_sample_of_the_candidates_stands_for_all() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(21_000));
+    let rules = "keep_candidates = true\n[algorithm]\nname = \"arm-wise-ts\"\nv = 1.0\n\
+        [[promotion]]\nname = \"mail\"\nquota = 400\n";
+    let campaign = played(&folder, &table, rules, 8);
+    let policies = [policy("arm-wise-ts", &[("v", 0.7)]), policy("random", &[])];
+    let (kept, _) = campaign.candidates(1).unwrap().unwrap();
+    assert!(kept.one_in == 3 && (6_500..8_200).contains(&kept.rows), "{kept:?}");
+    for (place, by) in [(0, Estimator::Dm), (0, Estimator::Dr), (1, Estimator::Dm), (1, Estimator::Dr)] {
+        let of = |tables: &Tables<'_>, rounds: &mut Vec<f64>| {
+            let found = evaluate(&campaign, &policies[place..=place], tables, &Confidence::default()).unwrap();
+            rounds.push(found.policies[0].evaluation.by(by).value.unwrap());
+            found
+        };
+        let (mut whole, mut sampled) = (Vec::new(), Vec::new());
+        of(&Tables::Same(&open(&table)), &mut whole);
+        let found = of(&Tables::None, &mut sampled);
+        assert_eq!(found.sampled.len(), 8);
+        // 400 sends a round and a third of the table: a value strays by some percent.
+        let off = (sampled[0] - whole[0]) / whole[0];
+        assert!(off.abs() < 0.03, "{by:?} of {place}: {} against {}", sampled[0], whole[0]);
+    }
+}
+
+/// A probability in the journal that does not follow from the rows is used and told.
+#[test]
+fn probabilities_of_the_journal_are_compared_with_the_rows() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let rules = "[algorithm]\nname = \"arm-wise-ts\"\nv = 1.0\n[[promotion]]\nname = \"mail\"\nquota = 12\n";
+    let campaign = played(&folder, &table, rules, 1);
+    let own = [campaign.config().algorithm];
+    let good = evaluated(&campaign, &own, &open(&table)).unwrap();
+    assert_eq!((good.logged_probabilities, good.disagreements.len()), (12, 0));
+    assert!(html(&good).contains("are those that the journal has of them"));
+}

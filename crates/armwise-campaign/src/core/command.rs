@@ -8,6 +8,7 @@ use crate::{
     config::Config,
     recipe::Recipe,
     round::{ChosenSummary, Worth},
+    table::Decimal,
 };
 use armwise::Model;
 use serde::{Deserialize, Serialize};
@@ -167,12 +168,29 @@ pub struct Chosen {
     /// The law of the threshold, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<serde_json::Value>,
+    /// The rows that it was chosen from, where they are kept: bytes beside the entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
     /// Of a request with a key: what was asked, and the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ChooseRequest>>,
     /// What one more unit of each limit would have been worth, where no answer that is kept says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<Worth>,
+}
+
+/// The rows that a round was chosen from, as they are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidates {
+    /// How many there are.
+    pub rows: u64,
+    /// Of those who were not chosen, one in so many was drawn; 1 for all of them.
+    pub one_in: u64,
+    /// The decimal mark of numbers in text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<Decimal>,
+    /// SHA-256 of the bytes with the rows.
+    pub digest: Sha,
 }
 
 /// A choice that was asked for with a key.

@@ -18,6 +18,7 @@ mod back;
 mod blocks;
 mod bytes;
 mod campaign;
+mod candidates;
 mod catalogue;
 pub(crate) mod clock;
 mod close;
@@ -68,8 +69,8 @@ pub use campaign::Campaign;
 pub use catalogue::change_arms;
 pub use close::{Closed, ClosedThrough, close, close_through, close_up_to};
 pub use command::{
-    ArmsAction, ArmsChange, ChooseRequest, Chosen, Closing, Command, Compacted, Folded, Kind, Logged, Migrated,
-    OfRound, Responses, Rules, Setup, SilenceOf, Through, Vouched,
+    ArmsAction, ArmsChange, Candidates, ChooseRequest, Chosen, Closing, Command, Compacted, Folded, Kind, Logged,
+    Migrated, OfRound, Responses, Rules, Setup, SilenceOf, Through, Vouched,
 };
 pub use compact::compact;
 pub use counts::{Counts, HoldOutCounts};

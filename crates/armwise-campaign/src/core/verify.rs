@@ -190,6 +190,11 @@ impl Campaign {
                 Kind::Logged => (decisions, outcomes) = (decisions + entry.rows, outcomes + entry.rows),
                 _ => outcomes += entry.rows,
             }
+            if entry.kind == Kind::Choose
+                && let Err(error) = self.candidates_of(&entry)
+            {
+                findings.add(error.to_string(), BACKUP);
+            }
             if matches!(entry.kind, Kind::Choose | Kind::Logged | Kind::Compact) {
                 let command = entry.command();
                 if let Ok(Command::Compact(gone)) = command {

@@ -180,12 +180,47 @@ fn hold_out(all: &crate::report::UpliftLine) -> String {
 fn about(evaluated: &Evaluated) -> String {
     let item = |left: &super::LeftOut| format!("<li>Round {} is left out: {}.</li>\n", left.round, escape(left.why));
     let left = evaluated.left_out.iter().map(item).collect::<Vec<_>>().concat();
+    let sampled = evaluated.sampled.iter().map(|of| {
+        let (round, one_in) = (of.round, of.one_in);
+        format!("<li>Of round {round} one in {one_in} of those who were not chosen was kept and stands for all of them.</li>\n")
+    });
+    let other = (!evaluated.disagreements.is_empty()).then(|| format!("<li>{}</li>\n", escape(&disagree(evaluated))));
+    let left = left + &sampled.chain(other).collect::<Vec<_>>().concat();
     let left = if left.is_empty() { left } else { format!("<ul class=\"small\">\n{left}</ul>\n") };
     format!(
-        "{left}<p class=\"small\">Probabilities of the sends were derived from the tables of their rounds (method: {}), from which \
-         choosing again gave the sends of the journal <code>{}</code>. Evaluated rounds: {}.</p>\n",
+        "{left}<p class=\"small\">{} (method: {}). Choosing again from the rows of a round gave the sends of the journal, wherever \
+         all rows were there. The journal ends with <code>{}</code>. Evaluated rounds: {}.</p>\n",
+        escape(&source(evaluated)),
         escape(&evaluated.method),
         evaluated.head,
         evaluated.rounds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Where the probabilities of the sends come from.
+fn source(evaluated: &Evaluated) -> String {
+    let known = evaluated.logged_probabilities;
+    let sends = evaluated.policies.first().map_or(0, |line| line.evaluation.arms as u64);
+    match known {
+        0 => "Probabilities of the sends were derived from the rows of their rounds".to_owned(),
+        known if known >= sends => "Probabilities of the sends are those that the journal has of them".to_owned(),
+        known => format!(
+            "Probabilities of {known} of {sends} sends are those of the journal, the others were derived from the rows of their rounds"
+        ),
+    }
+}
+
+/// That some probabilities of the journal are not those that follow from the rows.
+#[must_use]
+pub fn disagree(evaluated: &Evaluated) -> String {
+    let Some(first) = evaluated.disagreements.first() else { return String::new() };
+    format!(
+        "{} sends have another probability in the journal than follows from the rows of their rounds, the first of them {:?} in \
+         round {}: {} against {}. Those of the journal were used.",
+        evaluated.disagreements.len(),
+        first.customer,
+        first.round,
+        significant(first.logged, 6),
+        significant(first.derived, 6)
     )
 }

@@ -9,7 +9,7 @@ mod html;
 mod past;
 mod tables;
 
-pub use html::html;
+pub use html::{disagree, html};
 pub use tables::Tables;
 
 use crate::{
@@ -31,6 +31,28 @@ pub struct LeftOut {
     pub round: u64,
     /// Why it was left out.
     pub why: &'static str,
+}
+
+/// A send whose probability was logged otherwise than it is derived.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Disagreement {
+    /// The round.
+    pub round: u64,
+    /// The customer.
+    pub customer: String,
+    /// The probability in the journal, which is used.
+    pub logged: f64,
+    /// The one that follows from the round's rows and model.
+    pub derived: f64,
+}
+
+/// A round that is evaluated from a sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sampled {
+    /// The round.
+    pub round: u64,
+    /// One in so many of those who were not chosen is known.
+    pub one_in: u64,
 }
 
 /// What a promotion or a segment adds to a round, by the doubly robust estimate.
@@ -88,6 +110,12 @@ pub struct Evaluated {
     pub left_out: Vec<LeftOut>,
     /// How the probabilities of the logging policy were found.
     pub method: String,
+    /// How many sends have the probability that the journal has of them; those of the others were derived.
+    pub logged_probabilities: u64,
+    /// Sends whose probability in the journal is not the one that follows from the round's rows.
+    pub disagreements: Vec<Disagreement>,
+    /// The rounds of which a sample of the candidates was kept, and one in how many.
+    pub sampled: Vec<Sampled>,
     /// What the logging policy earned per round.
     pub logged: f64,
     /// The interval of what it earns in expectation.
@@ -112,7 +140,12 @@ pub fn evaluate(
     confidence: &Confidence,
 ) -> Result<Evaluated, Error> {
     let (rounds, left_out) = usable(campaign)?;
-    let missing: Vec<u64> = rounds.iter().copied().filter(|&round| !tables.has(round)).collect();
+    let mut missing = Vec::new();
+    for &round in rounds.iter().filter(|&&round| !tables.has(round)) {
+        if campaign.candidates(round)?.is_none() {
+            missing.push(round);
+        }
+    }
     if !missing.is_empty() {
         return Err(Error::NeedsTables { rounds: missing });
     }
@@ -153,6 +186,9 @@ pub fn evaluate(
         rounds,
         left_out,
         method: found.method,
+        logged_probabilities: found.logged,
+        disagreements: found.disagreements,
+        sampled: found.sampled,
         logged: first.map_or(0.0, |evaluation| evaluation.logged),
         logged_interval: first.and_then(|evaluation| evaluation.logged_interval),
         level: confidence.level,

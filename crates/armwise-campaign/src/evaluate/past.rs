@@ -1,6 +1,6 @@
 //! Past rounds as logs: for each policy, what it would have done in every round.
 
-use super::{Tables, weaker};
+use super::{Disagreement, Sampled, Tables, weaker};
 use crate::{
     Campaign, Error,
     config::Config,
@@ -56,6 +56,10 @@ pub(super) struct Found {
     /// How those of the logging policy were.
     pub(super) method: String,
     pub(super) design: Design,
+    /// How many sends have a probability in the journal, and those that do not agree with the rows.
+    pub(super) logged: u64,
+    pub(super) disagreements: Vec<Disagreement>,
+    pub(super) sampled: Vec<Sampled>,
 }
 
 /// The rounds as logs of each policy.
@@ -71,13 +75,23 @@ pub(super) fn logged_rounds(
         methods: vec![String::new(); policies.len()],
         method: String::new(),
         design: Design::FixedCounts,
+        logged: 0,
+        disagreements: Vec::new(),
+        sampled: Vec::new(),
     };
     for &round in rounds {
-        let table = tables.of(round).ok_or_else(|| Error::NeedsTables { rounds: vec![round] })?;
-        let past = Past::read(campaign, round, table)?;
+        let past = match tables.of(round) {
+            Some(table) => Past::read(campaign, round, table)?,
+            None => Past::kept(campaign, round)?.ok_or_else(|| Error::NeedsTables { rounds: vec![round] })?,
+        };
+        if past.one_in > 1 {
+            found.sampled.push(Sampled { round, one_in: past.one_in });
+        }
         found.design = weaker(found.design, design(&past.config));
         let seen = Seen::new(campaign, &past, numbers)?;
         seen.method.name().clone_into(&mut found.method);
+        found.logged += seen.logged;
+        found.disagreements.extend(seen.disagreements.iter().cloned());
         for (place, algorithm) in policies.iter().enumerate() {
             let (logged, method) = seen.by(campaign, &past, *algorithm)?;
             found.rounds[place].push(logged);
@@ -112,6 +126,9 @@ struct Seen {
     /// The sends: row, block, what they paid.
     sends: Vec<(usize, usize, f64)>,
     method: Method,
+    /// How many sends have a probability in the journal, and those that do not agree with the rows.
+    logged: u64,
+    disagreements: Vec<Disagreement>,
 }
 
 impl Seen {
@@ -137,7 +154,7 @@ impl Seen {
             mean.extend(posteriors.iter().enumerate().map(|(block, posterior)| worth(block, posterior.mean(&x))));
         }
         let row_of: HashMap<&str, usize> = (0..rows).map(|row| (past.offer.customer(row), row)).collect();
-        let mut sends = Vec::new();
+        let (mut sends, mut known) = (Vec::new(), Vec::new());
         for (sent, fate) in fates(campaign, past.round.t)?.into_iter().filter(|(sent, _)| !sent.hold_out) {
             let (row, block) = place(&sent, &row_of, config).ok_or_else(|| Error::NotFound {
                 what: "customer",
@@ -150,10 +167,23 @@ impl Seen {
                 Fate::Pending | Fate::Undelivered | Fate::Revoked => 0.0,
             };
             sends.push((row, block, worth(block, reward)));
+            known.extend(sent.probability.map(|logged| (row * blocks + block, logged, sent.customer.to_string())));
         }
         let places: Vec<(usize, usize)> = sends.iter().map(|&(row, block, _)| (row, block)).collect();
-        let (probability, method) = chances(past, &logging, &places)?;
+        let (mut probability, method) = chances(past, &logging, &places)?;
+        // What is logged is what counts: it was found before the draws, by the program that chose.
+        let (logged, mut disagreements) = (known.len() as u64, Vec::new());
+        for (place, logged, customer) in known {
+            let derived = std::mem::replace(&mut probability[place], logged);
+            // Where either is sampled they differ by chance.
+            let exact = matches!(method, Method::Exact | Method::Degenerate) && past.one_in == 1;
+            if exact && (logged - derived).abs() > AGREES * logged.max(derived) {
+                disagreements.push(Disagreement { round: past.round.t, customer, logged, derived });
+            }
+        }
         Ok(Self {
+            logged,
+            disagreements,
             blocks,
             probability,
             mean,
@@ -193,6 +223,8 @@ impl Seen {
     }
 }
 
+/// Two probabilities agree if they differ by less than this share: what is cheap is exact to 1e-9 of 1.
+const AGREES: f64 = 1e-5;
 /// A probability below this is nothing but rounding.
 const IMPOSSIBLE: f64 = 1e-12;
 

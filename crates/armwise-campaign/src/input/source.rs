@@ -3,10 +3,10 @@
 //! A source must give the same rows every time it is read: choosing reads it once for the rows, and again if it must
 //! compare customers or if guessed floors prove too high.
 
-use super::table::{BATCH, Batches, ColumnType, Rows, columns_of, places};
+use super::table::{BATCH, Batches, ColumnType, Decimal, Rows, columns_of, places};
 use crate::{Error, core::Sha, round::Elsewhere};
 use arrow_array::RecordBatch;
-use arrow_ipc::writer::StreamWriter;
+use arrow_ipc::{reader::StreamReader, writer::StreamWriter};
 use arrow_schema::SchemaRef;
 use sha2::{Digest, Sha256};
 use std::ops::Range;
@@ -70,6 +70,7 @@ pub struct Memory {
     name: String,
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
+    decimal: Option<Decimal>,
 }
 
 impl Memory {
@@ -86,7 +87,24 @@ impl Memory {
         if let Some(place) = batches.iter().position(|batch| columns_with_types(&batch.schema()) != columns) {
             return Err(Error::table(name, format!("batch {} has other columns than batch 1", place + 1)));
         }
-        Ok(Self { name: name.to_owned(), schema, batches })
+        Ok(Self { name: name.to_owned(), schema, batches, decimal: Some(Decimal::Point) })
+    }
+
+    /// Rows as bytes, an Arrow stream.
+    pub(crate) fn bytes_of(rows: &Rows, name: &str) -> Result<Vec<u8>, Error> {
+        let unreadable = |error| Error::unreadable(name, "", error);
+        let batch = rows.batch();
+        let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).map_err(unreadable)?;
+        writer.write(batch).map_err(unreadable)?;
+        writer.into_inner().map_err(unreadable)
+    }
+
+    /// The rows of such bytes, with the decimal mark of numbers in text.
+    pub(crate) fn of_bytes(name: &str, bytes: &[u8], decimal: Option<Decimal>) -> Result<Self, Error> {
+        let unreadable = |error| Error::unreadable(name, "", error);
+        let reader = StreamReader::try_new(bytes, None).map_err(unreadable)?;
+        let batches = reader.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+        Ok(Self { decimal, ..Self::new(name, batches)? })
     }
 
     /// A copy of another source, all of its rows in one batch.
@@ -138,7 +156,7 @@ impl Memory {
             }
         }
         let schema = self.schema.project(&places).map_err(|error| Error::unreadable(&self.name, "", error))?;
-        Ok(Batches::new(&self.name, schema.into(), slices.into_iter().map(Ok)))
+        Ok(Batches::new(&self.name, schema.into(), slices.into_iter().map(Ok)).with_decimal(self.decimal))
     }
 }
 

@@ -36,6 +36,9 @@ pub struct DecidedArm {
     pub draw: Option<f64>,
     /// What was maximised.
     pub score: f64,
+    /// The probability with which it was chosen, over the draws of the decision, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
 }
 
 impl Decided {
@@ -48,6 +51,7 @@ impl Decided {
             width: sent.width,
             draw: sent.draw,
             score: sent.score,
+            probability: sent.probability,
         };
         let arms = sent.into_iter().filter(|sent| !sent.hold_out).map(arm).collect();
         Self { decision: tag.name_round(round), seq, model, held, arms }

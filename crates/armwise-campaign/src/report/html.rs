@@ -5,7 +5,7 @@
 
 mod effects;
 
-use super::{GroupLine, Report, tally::Tally};
+use super::{GroupLine, Report, Shares, tally::Tally};
 use armwise_charts::{Bar, BarChart, Cell, NARROW, Scene, Table, WIDE, escape, inline, number, page, percent, write};
 
 fn reward(value: Option<f64>) -> String {
@@ -82,7 +82,11 @@ pub fn html(report: &Report) -> String {
         summary(report),
         picture(report)
     );
-    for Section { title, text, chart, table, .. } in sections(report, WIDE) {
+    let mut all = sections(report, WIDE);
+    if let Some(shares) = &report.probabilities {
+        all.insert(all.len() - 1, probabilities(shares));
+    }
+    for Section { title, text, chart, table, .. } in all {
         write(&mut body, format_args!("<section>\n<h2>{title}</h2>\n{text}{chart}{table}</section>\n"));
     }
     body.push_str("</main>\n");
@@ -114,6 +118,35 @@ pub fn sections(report: &Report, wide: f64) -> Vec<Section> {
     }
     add("about", "About this page", (about(report), String::new(), String::new()));
     all
+}
+
+/// With which probability sends were chosen: what an evaluation of other policies divides by.
+fn probabilities(shares: &Shares) -> Section {
+    let name = |at: usize| format!("{}–{}%", 10 * at, 10 * (at + 1));
+    let bars = shares.tenths.iter().enumerate().map(|(at, &many)| Bar {
+        label: name(at),
+        value: Some(many as f64),
+        half_width: None,
+        dot: None,
+        open: false,
+        tip: format!("{}: {} sends", name(at), number(many as f64, 0)),
+    });
+    let bars =
+        BarChart { labels: "Probability of being chosen".to_owned(), values: "Sends".to_owned(), bars: bars.collect() };
+    let rows = shares.tenths.iter().enumerate().map(|(at, &many)| vec![Cell::text(&name(at)), count(many)]);
+    let text = format!(
+        "<p>With which probability those who were chosen were chosen, before the draws of their round: {} on average, {} at \
+         least. Where most are near 100% little was tried, and the log says little about other policies.</p>\n",
+        percent(shares.mean, 1),
+        percent(shares.least, 2)
+    );
+    Section {
+        id: "probabilities",
+        title: "How probable the sends were",
+        text,
+        chart: chart(&bars, BarChart::vertical, WIDE, "Bars of how many sends were chosen with which probability"),
+        table: table(head(&["probability", "sends"]), rows),
+    }
 }
 
 /// Text, picture and table of a section.
@@ -355,6 +388,7 @@ mod tests {
             tally: Tally { pending: u64::from(!closed), ..tally() },
         };
         Report {
+            probabilities: Shares::of([0.2, 0.25, 1.0].into_iter()),
             campaign: text(),
             head: Sha::of(name),
             model: Sha::of(name),

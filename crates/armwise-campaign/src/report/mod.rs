@@ -95,6 +95,9 @@ pub struct Report {
     pub effects: Vec<EffectLine>,
     /// Sends compared with the hold-out.
     pub uplift: Vec<UpliftLine>,
+    /// With which probability the sends were chosen, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probabilities: Option<Shares>,
 }
 
 /// Makes the report.
@@ -178,6 +181,7 @@ fn of(campaign: &Campaign, past: &[Past]) -> Result<Report, Error> {
         calibration: calibration(&real),
         effects: effects::effects(campaign, past)?,
         uplift: uplift::among(campaign, past)?,
+        probabilities: Shares::of(real.iter().filter_map(|row| row.row.0.probability)),
         rounds,
         summary: Vec::new(),
     };

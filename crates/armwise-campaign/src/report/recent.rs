@@ -64,7 +64,7 @@ pub struct Shares {
 
 impl Shares {
     #[expect(clippy::cast_sign_loss, reason = "a share is not negative")]
-    fn of(shares: impl Iterator<Item = f64>) -> Option<Self> {
+    pub(super) fn of(shares: impl Iterator<Item = f64>) -> Option<Self> {
         let (mut tenths, mut least, mut sum) = ([0; BINS], 1.0_f64, 0.0);
         for share in shares.filter(|share| (0.0..=1.0).contains(share)) {
             tenths[((share * BINS as f64) as usize).min(BINS - 1)] += 1;

@@ -3,6 +3,7 @@
 //! The table streams through the library's chooser part by part, so memory holds the candidates only; one thread reads
 //! while the others make features and score. Nothing is written before everything is checked, duplicates included.
 
+mod candidates;
 mod choices;
 mod constraint;
 mod customers;
@@ -29,14 +30,14 @@ use crate::{
     Campaign, Error,
     config::{Config, Keep},
     core::{
-        ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND, LAST_ROUND,
-        Original, Originals, Refusal, Sent, Sha, collect, failpoint,
+        Candidates, ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND,
+        LAST_ROUND, Original, Originals, Refusal, Sent, Sha, collect, failpoint,
     },
     input::Source,
     recipe::Recipe,
     table::ColumnType,
 };
-use armwise::{Choosing, ChosenArm, Greedy, Policy, Round};
+use armwise::{Choosing, ChosenArm, Greedy, Policy, Round, ThresholdLaw};
 use choices::{Arms, Choices, Chosen};
 use customers::Customers;
 use kept::KeptRows;
@@ -81,6 +82,8 @@ pub struct Choice {
     earlier: Option<u64>,
     /// What was found about the probabilities of its decisions.
     probable: Option<Probable>,
+    /// The rows that it was chosen from, where they are kept.
+    candidates: Option<(Candidates, Vec<u8>)>,
 }
 
 /// How many rows were read so far.
@@ -199,8 +202,11 @@ pub fn choose(
         Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
         None => Vec::new(),
     };
+    // Rows on other machines are not brought here.
+    let all = (table, &parts.columns()[..], customers.len());
+    let candidates = if far.is_none() { candidates::keep(config, round, all, &sent)? } else { None };
     let against = campaign.head();
-    Ok(Choice { sent, summary, round, against, originals, kept, request, earlier: None, probable })
+    Ok(Choice { sent, summary, round, against, originals, kept, request, earlier: None, probable, candidates })
 }
 
 /// Of a round with more values than this, the columns that are features are not kept, since writing them down would take
@@ -265,6 +271,7 @@ fn chosen_before(campaign: &Campaign, request: Option<&(Key, Sha)>) -> Result<Op
         request: request.cloned(),
         earlier: Some(entry.seq),
         probable: None,
+        candidates: None,
     }))
 }
 
@@ -280,11 +287,11 @@ impl Choice {
         self.probable.as_ref().map(|probable| probable.took)
     }
 
-    /// The law of the threshold, as the journal keeps it: tens of kilobytes, so only where the rules insist.
+    /// The law of the threshold, as the journal keeps it: some kilobytes for each set of customers who compete.
     fn law(&self) -> Result<Option<serde_json::Value>, Error> {
-        let kept = self.probable.as_ref().filter(|probable| probable.keeps_law);
-        let laws = kept.map(|probable| &probable.found.laws).filter(|laws| !laws.is_empty());
-        let value = laws.map(serde_json::to_value).transpose();
+        let laws = self.probable.as_ref().map(|probable| &probable.found.laws).filter(|laws| !laws.is_empty());
+        let kept = laws.map(|laws| laws.iter().map(ThresholdLaw::kept).collect::<Vec<_>>());
+        let value = kept.as_ref().map(serde_json::to_value).transpose();
         value.map_err(|error| Error::Usage(format!("the law of the threshold cannot be written: {error}")))
     }
 
@@ -330,11 +337,20 @@ impl Choice {
             prices: if self.request.is_none() { self.summary.prices.clone() } else { Vec::new() },
             probabilities: self.probable.as_ref().map(|probable| probable.found.method.name().to_owned()),
             law: self.law()?,
+            candidates: self.candidates.as_ref().map(|(kept, _)| kept.clone()),
             ..ChosenRound::default()
         });
         let key = self.request.as_ref().map(|(key, _)| key);
-        let (draft, tag) =
-            (Draft { key, decisions: &self.sent, originals: &self.originals, ..Draft::new(command) }, campaign.tag());
+        let (draft, tag) = (
+            Draft {
+                key,
+                decisions: &self.sent,
+                originals: &self.originals,
+                arms: self.candidates.as_ref().map(|(_, rows)| &rows[..]),
+                ..Draft::new(command)
+            },
+            campaign.tag(),
+        );
         std::thread::scope(|scope| {
             let writing = out.as_ref().map(|out| scope.spawn(|| out.fill(tag, &self.sent)));
             campaign.append(&self.against, &draft, || {

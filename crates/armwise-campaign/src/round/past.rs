@@ -10,9 +10,15 @@ use super::{
     prepare::Parts,
     resting,
 };
-use crate::{Campaign, Error, config::Config, core::Setup, input::Source, recipe::Recipe};
+use crate::{
+    Campaign, Error,
+    config::Config,
+    core::Setup,
+    input::{Memory, Source},
+    recipe::Recipe,
+};
 use armwise::{Algorithm, Arms, Constraint, Learner, Model, OnInfeasible, Round};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// All rows that could be chosen in a round.
 #[derive(Debug)]
@@ -22,6 +28,8 @@ pub(crate) struct Offer {
     pub(crate) segments: Vec<String>,
     /// How many customers the table has.
     customers: u64,
+    /// The customers in the first rows, where the others have no names of their own.
+    called: Vec<String>,
 }
 
 /// A past round, as it was chosen.
@@ -34,6 +42,8 @@ pub(crate) struct Past {
     pub(crate) model: Model,
     pub(crate) constraint: Constraint,
     pub(crate) offer: Offer,
+    /// How many rows each row of a sample stands for; 1 if everybody is there.
+    pub(crate) one_in: u64,
 }
 
 /// The constraint of a round; for a share of its customers in proportion, filled as far as it goes.
@@ -63,7 +73,7 @@ impl Offer {
         if part.len() == 0 {
             return Err(Error::table(table.name(), "no customer of the table may be chosen"));
         }
-        Ok(Self { part, segments: parts.segments(), customers })
+        Ok(Self { part, segments: parts.segments(), customers, called: Vec::new() })
     }
 
     /// How many rows there are.
@@ -73,14 +83,26 @@ impl Offer {
 
     /// Some of the rows, each once.
     pub(crate) fn some(&self, rows: &[usize]) -> Self {
-        Self { part: self.part.pick(rows), segments: self.segments.clone(), customers: rows.len() as u64 }
+        let (part, segments) = (self.part.pick(rows), self.segments.clone());
+        Self { part, segments, customers: rows.len() as u64, called: Vec::new() }
     }
 
     /// Some of the rows, perhaps several times; each gets a name of its own.
     pub(crate) fn drawn(&self, rows: &[usize]) -> Self {
         let mut part = self.part.pick(rows);
         part.number();
-        Self { part, segments: self.segments.clone(), customers: rows.len() as u64 }
+        Self { part, segments: self.segments.clone(), customers: rows.len() as u64, called: Vec::new() }
+    }
+
+    /// Everybody, from those who were chosen and a sample of the others: a row of the sample is there as often as rows it
+    /// stands for. The chosen come first and keep their names.
+    fn restored(&self, chosen: &HashSet<&str>, one_in: u64) -> Self {
+        let (own, others): (Vec<usize>, Vec<usize>) =
+            (0..self.len()).partition(|&row| chosen.contains(self.part.name_of(row)));
+        let called = own.iter().map(|&row| self.part.name_of(row).to_owned()).collect();
+        let times = others.iter().flat_map(|&row| std::iter::repeat_n(row, one_in as usize));
+        let rows: Vec<usize> = own.iter().copied().chain(times).collect();
+        Self { called, ..self.drawn(&rows) }
     }
 
     /// Calls a function with the rows as arms.
@@ -99,7 +121,10 @@ impl Offer {
 
     /// The customer in a row.
     pub(crate) fn customer(&self, row: usize) -> &str {
-        self.part.name_of(row)
+        if self.called.is_empty() {
+            return self.part.name_of(row);
+        }
+        self.called.get(row).map_or("", String::as_str)
     }
 
     /// The segment of a row.
@@ -125,9 +150,35 @@ impl Past {
             return Err(Error::OtherTable { table: table.name().to_owned(), round });
         }
         let (model, at) = (campaign.replay(by)?, Round::new(info.seed, round));
-        let past = Self { round: at, constraint: rules(&config, None), config, recipe, model, offer };
+        let past = Self { round: at, constraint: rules(&config, None), config, recipe, model, offer, one_in: 1 };
         past.check(campaign, table)?;
         Ok(past)
+    }
+
+    /// A past round with the candidates that the campaign kept of it; none if it kept none.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`], [`Error::OtherTable`] as [`read`](Self::read).
+    pub(crate) fn kept(campaign: &Campaign, round: u64) -> Result<Option<Self>, Error> {
+        let Some((kept, bytes)) = campaign.candidates(round)? else { return Ok(None) };
+        let table = Memory::of_bytes(&format!("the candidates of round {round}"), &bytes, kept.decimal)?;
+        if kept.one_in == 1 {
+            return Self::read(campaign, round, &table).map(Some);
+        }
+        let info = campaign.round(round)?;
+        let (config, recipe) = (campaign.config_of(round)?.into_owned(), campaign.recipe_of(round)?.into_owned());
+        let setup = Setup { config: config.clone(), recipe: recipe.clone(), start: None, ..campaign.setup().clone() };
+        let offer = Offer::read(campaign, &setup, round, info.hold_out_alike, &table)?;
+        let sent = campaign.sent(round)?;
+        let chosen = sent.iter().filter(|sent| !sent.hold_out).map(|sent| &*sent.customer).collect();
+        let offer = offer.restored(&chosen, kept.one_in);
+        if offer.called.len() != chosen.len() {
+            return Err(Error::OtherTable { table: table.name().to_owned(), round });
+        }
+        let (_, by) = campaign.chosen_from(round)?;
+        let (model, at) = (campaign.replay(by)?, Round::new(info.seed, round));
+        let constraint = rules(&config, None);
+        Ok(Some(Self { round: at, constraint, config, recipe, model, offer, one_in: kept.one_in }))
     }
 
     /// The learner of another policy with what was known before the round.

@@ -20,8 +20,6 @@ const CHEAP: u64 = 1 << 18;
 #[derive(Debug, Clone)]
 pub(super) struct Probable {
     pub(super) found: Inclusion,
-    /// Whether the law of the threshold is written down, too.
-    pub(super) keeps_law: bool,
     pub(super) took: Duration,
 }
 
@@ -51,12 +49,11 @@ pub(super) fn add(
         }
     }
     let found = including.add_probabilities(decision, None)?;
-    let keeps_law = config.probabilities == Probabilities::Always;
-    Ok(found.map(|found| Probable { found, keeps_law, took: begun.elapsed() }))
+    Ok(found.map(|found| Probable { found, took: begun.elapsed() }))
 }
 
 /// Whether the rules want them for so many rows, and they can be had without counting. A request of a service waits for its
-/// answer, so there they are found only if the rules say always.
+/// answer: there, unless the rules say always, only what the library calls cheap is found.
 pub(super) fn wanted(config: &Config, rows: u64, rules: &Constraint, including: &Including<'_>) -> bool {
     let few = rows.saturating_mul(config.promotion.len() as u64) <= CHEAP && config.rounds_per_segment == 1;
     let wanted = match config.probabilities {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Campaign, Error,
-    config::{Config, Promotion},
+    config::{Config, Probabilities, Promotion},
     core::{Chosen as ChosenRound, Original, Originals, Sent, Setup, texts},
     recipe::Oddities,
     table::{Rows, columns_of},
@@ -118,7 +118,7 @@ impl Chooser {
                 "no row may be chosen: all rest, are in the hold-out or not eligible",
             ));
         };
-        // The law of the threshold, tens of kilobytes, is not kept for each request.
+        // The law of the threshold, some kilobytes, is not kept for each request: it would be larger than the decision.
         let including = self.learner.including(round, &oracle)?;
         let probable = probabilities::wanted(&config, rows.len() as u64, &oracle, &including);
         drop(including);
@@ -126,6 +126,8 @@ impl Chooser {
             let mut decision = self.learner.choose(round, arms, &oracle)?;
             if probable {
                 self.learner.add_probabilities(&mut decision, arms, &oracle, None)?;
+            } else if config.probabilities == Probabilities::Cheap {
+                self.learner.add_cheap_probabilities(&mut decision, arms, &oracle)?;
             }
             let by_mean = if self.known { Some(keys(&self.greedy.choose(round, arms, &oracle)?)) } else { None };
             Ok((decision, by_mean))
@@ -192,6 +194,15 @@ impl Chooser {
             None => catalogue.arms(),
         };
         let mut decision = self.learner.choose_from(catalogue, round, &arms, &oracle).map_err(told)?;
+        match config.probabilities {
+            Probabilities::Never => {}
+            Probabilities::Cheap => {
+                self.learner.add_cheap_probabilities(&mut decision, &arms, &oracle).map_err(told)?;
+            }
+            Probabilities::Always => {
+                self.learner.add_probabilities(&mut decision, &arms, &oracle, None).map_err(told)?;
+            }
+        }
         let by_mean =
             if self.known { Some(keys(&self.greedy.choose(round, &arms, &oracle).map_err(told)?)) } else { None };
         let chosen = std::mem::take(&mut decision.arms);

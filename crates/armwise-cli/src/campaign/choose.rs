@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         }
     }
     // Short times are not worth a line.
-    let took = choice.probabilities_took().filter(|took| took.as_secs() >= 5);
+    let took = choice.probabilities_took().filter(|took| took.as_secs() >= 1);
     let aside = hold_out.as_ref().map(|file| file.path().display().to_string());
     let summary = if arguments.dry_run {
         if let Some(out) = out {

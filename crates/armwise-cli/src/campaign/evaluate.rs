@@ -9,7 +9,7 @@ use armwise::{
 use armwise_campaign::{
     Campaign as File,
     advise::{Advice, AdviseOptions, advise as make_advice},
-    evaluate::{Evaluated, PolicyLine, Tables, evaluate as make, html},
+    evaluate::{Evaluated, PolicyLine, Tables, disagree, evaluate as make, html},
     output::{Existing, Pending},
 };
 use clap::Args;
@@ -137,6 +137,16 @@ fn text(evaluated: &Evaluated) -> String {
     }
     if evaluated.policies.iter().any(|line| !line.evaluation.identified) {
         text += "not identified: the policy wants customers who could not have been chosen, so the log does not tell its value\n";
+    }
+    for of in &evaluated.sampled {
+        let _ = writeln!(
+            text,
+            "of round {} one in {} of those who were not chosen was kept and stands for all of them",
+            of.round, of.one_in
+        );
+    }
+    if !evaluated.disagreements.is_empty() {
+        text = text + &on_one_line(&disagree(evaluated)) + "\n";
     }
     for left in &evaluated.left_out {
         let _ = writeln!(text, "round {} is left out: {}", left.round, left.why);

@@ -184,7 +184,8 @@ pub(crate) async fn look(
             .filter(|(sent, _)| !sent.hold_out)
             .map(|(sent, fate)| {
                 json!({"id": sent.customer, "promotion": sent.promotion, "rank": sent.rank, "mean": sent.mean,
-                    "width": sent.width, "draw": sent.draw, "score": sent.score, "fate": fate.name(), "reward": fate.reward()})
+                    "width": sent.width, "draw": sent.draw, "score": sent.score, "probability": sent.probability,
+                    "fate": fate.name(), "reward": fate.reward()})
             })
             .collect();
         Ok(json!({"decision": campaign.tag().name_round(round), "seq": entry, "at": at, "arms": arms}))

@@ -34,7 +34,7 @@ fn a_shop_makes_a_campaign_decides_rewards_and_looks() {
     assert_eq!(ids(&first).len(), 4);
     assert_eq!(decided.header("armwise-seq"), Some(first["seq"].to_string().as_str()));
     for arm in first["arms"].as_array().unwrap() {
-        assert!(["mean", "width", "score"].iter().all(|field| arm[field].is_number()), "{arm}");
+        assert!(["mean", "width", "score", "probability"].iter().all(|field| arm[field].is_number()), "{arm}");
         assert_eq!(arm["promotion"], "show");
     }
     let decision = first["decision"].as_str().unwrap();

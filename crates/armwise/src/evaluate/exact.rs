@@ -3,67 +3,115 @@
 use super::Inclusion;
 use super::law::{self, ThresholdLaw};
 use super::spread::Spread;
-use super::threshold::{self, Rank, Set};
+use super::tail;
+use super::threshold::{self, Part, Rank, Set};
 use crate::kernel::Products;
 use crate::oracle::Separate;
 use crate::score::{Scorer, blame, rows_per_task};
 use crate::{Arms, Error, Features, Learner, Method, Pick, Policy, Scores, Ties, tasks};
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// What is known of the arms of a round: direction . x and width of every arm, row-major, and what follows from them.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) spreads: &'a [Spread],
+    pub(super) measured: &'a [[f64; 2]],
+}
+
+impl Known<'_> {
+    /// Location and scale of an arm's score.
+    #[inline]
+    pub(super) fn law(&self, arm: usize) -> [f64; 2] {
+        let [dot, width] = self.measured[arm];
+        self.spreads[arm % self.spreads.len()].at(dot, width)
+    }
+
+    /// Of all arms.
+    pub(super) fn laws(&self) -> Vec<[f64; 2]> {
+        (0..self.measured.len()).map(|arm| self.law(arm)).collect()
+    }
+}
+
+/// Probabilities that a task finds.
+const TASK: usize = 4096;
+
+/// The arms of a set that a task has met: which, and what their scores may be.
+#[derive(Default)]
+struct Met {
+    at: Vec<usize>,
+    locations: Vec<f64>,
+    inverses: Vec<f64>,
+    out: Vec<f64>,
+}
 
 impl<P: Policy> Learner<P> {
-    /// The probabilities of picks, where the constraint falls into sets of arms that compete among themselves only.
+    /// The probabilities of picks, or of all arms, where the constraint falls into sets of arms that compete among
+    /// themselves only.
     pub(super) fn exact(
         &self,
         scorer: &Scorer<'_>,
-        spreads: &[Spread],
         arms: &Arms<'_>,
         (of, limits): &Separate,
-        laws: &[[f64; 2]],
-        picks: &[Pick],
+        known: Known<'_>,
+        picks: Option<&[Pick]>,
     ) -> Result<Option<Inclusion>, Error> {
-        let blocks = spreads.len();
-        let scores = may_be_chosen(arms, laws, blocks);
-        let scores = Scores::new(&scores, blocks, *arms, self.ties, scorer.round)?;
-        let shape = spreads[0].shape;
+        let blocks = known.spreads.len();
+        let shape = known.spreads[0].shape;
         let mut found: Vec<ThresholdLaw> = Vec::with_capacity(limits.len());
         for (set, (limit, [min, max])) in limits.iter().enumerate() {
-            let own = of.iter().zip(laws).filter(|(of, _)| **of == set as u32).map(|(_, law)| *law);
+            let own = of.iter().enumerate().filter(|(_, of)| **of == set as u32).map(|(arm, _)| known.law(arm));
             let Some(parts) = Set::new(shape, own).between(*min, *max) else { return Ok(None) };
-            found.push(ThresholdLaw { limit: limit.clone(), spreads: spreads.to_vec(), parts });
+            found.push(ThresholdLaw { limit: limit.clone(), spreads: known.spreads.to_vec(), parts });
         }
-        let mut probabilities = vec![0.0; picks.len()];
-        for (set, law) in found.iter().enumerate() {
-            let (mut at, mut locations, mut inverses) = (Vec::new(), Vec::new(), Vec::new());
-            let mut points = Vec::new();
-            for (place, pick) in picks.iter().enumerate() {
-                let arm = pick.row * blocks + pick.block;
-                if of[arm] != set as u32 {
-                    continue;
-                }
-                let [location, scale] = laws[arm];
+        let arm_of = |place: usize| picks.map_or(place, |picks| picks[place].row * blocks + picks[place].block);
+        let count = picks.map_or(of.len(), <[Pick]>::len);
+        let (mut probabilities, points) = (vec![0.0; count], Mutex::new(Vec::new()));
+        let [_, last] = tail::reach(shape);
+        let bottom = |law: &ThresholdLaw| law.parts.iter().map(Part::bottom).fold(f64::INFINITY, f64::min);
+        let bottoms: Vec<f64> = found.iter().map(bottom).collect();
+        let task = |room: &mut Vec<Met>, number: usize, out: &mut [f64]| {
+            for place in 0..out.len() {
+                let arm = arm_of(number * TASK + place);
+                let Some(met) = room.get_mut(of[arm] as usize) else { continue };
+                let [location, scale] = known.law(arm);
                 match threshold::inverse(location, scale) {
+                    Some(_) if location + last * scale <= bottoms[of[arm] as usize] => {}
                     Some(inverse) => {
-                        at.push(place);
-                        locations.push(location);
-                        inverses.push(inverse);
+                        met.at.push(place);
+                        met.locations.push(location);
+                        met.inverses.push(inverse);
                     }
-                    None => points.push((place, *pick)),
+                    None => points.lock().unwrap_or_else(PoisonError::into_inner).push(number * TASK + place),
                 }
             }
-            let mut out = vec![0.0; at.len()];
-            law.parts.iter().for_each(|part| part.of_spread(shape, &locations, &inverses, &mut out));
-            at.iter().zip(out).for_each(|(&place, pi)| probabilities[place] = pi);
-            if points.is_empty() {
-                continue;
+            for (met, law) in room.iter_mut().zip(&found).filter(|(met, _)| !met.at.is_empty()) {
+                met.out.clear();
+                met.out.resize(met.at.len(), 0.0);
+                let Met { at, locations, inverses, out: own } = met;
+                law.parts.iter().for_each(|part| part.of_spread(shape, locations, inverses, own));
+                at.iter().zip(own).for_each(|(&place, pi)| out[place] = *pi);
+                [locations, inverses].into_iter().for_each(Vec::clear);
+                at.clear();
             }
-            let ranks = ranks(&scores, of, set as u32, laws, self.ties);
-            for (place, pick) in points {
-                let rank = ranks.get(&(pick.row * blocks + pick.block)).copied().unwrap_or(Rank::Any);
-                let [location, scale] = laws[pick.row * blocks + pick.block];
-                probabilities[place] = law::probability(&law.parts, shape, location, scale, rank);
+        };
+        let room = || (0..limits.len()).map(|_| Met::default()).collect();
+        tasks::share_parts(probabilities.chunks_mut(TASK), room, task);
+        let points = points.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !points.is_empty() {
+            let laws = known.laws();
+            let values = may_be_chosen(arms, &laws, blocks);
+            let scores = Scores::new(&values, blocks, *arms, self.ties, scorer.round)?;
+            let ranks: Vec<_> = (0..limits.len()).map(|set| ranks(&scores, of, set as u32, &laws, self.ties)).collect();
+            for place in points {
+                let arm = arm_of(place);
+                let set = of[arm] as usize;
+                let rank = ranks[set].get(&arm).copied().unwrap_or(Rank::Any);
+                let [location, scale] = laws[arm];
+                probabilities[place] = law::probability(&found[set].parts, shape, location, scale, rank);
             }
         }
-        let certain = laws.iter().zip(of).all(|(law, of)| *of == u32::MAX || law[1] <= 0.0);
+        let certain = (0..of.len()).all(|arm| of[arm] == u32::MAX || known.law(arm)[1] <= 0.0);
         let zero_or_one = |pi: &f64| *pi <= 0.0 || *pi >= 1.0;
         let method = if certain && probabilities.iter().all(zero_or_one) { Method::Degenerate } else { Method::Exact };
         let (standard_errors, replicates) = (Vec::new(), 0);

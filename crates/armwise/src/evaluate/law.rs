@@ -6,7 +6,7 @@ use crate::{Error, Limit};
 use serde::{Deserialize, Serialize};
 
 /// The law of the score that an arm must pass: from it, the probability of any arm of the round follows from the arm's
-/// mean and width, which a decision lists. A few kilobytes where no arm is much narrower than the threshold.
+/// mean and width, which a decision lists. Some ten kilobytes as it is computed, a few as it is [kept](Self::kept).
 ///
 /// # Example
 /// ```
@@ -47,6 +47,15 @@ impl ThresholdLaw {
         let [location, scale] = spread.at(mean, width);
         Ok(probability(&self.parts, spread.shape, location, scale, Rank::Any))
     }
+
+    /// The law as a log keeps it: a few kilobytes, from which probabilities are right to [`ThresholdLaw::KEPT`].
+    #[must_use]
+    pub fn kept(&self) -> Self {
+        Self { parts: self.parts.iter().map(Part::kept).collect(), ..self.clone() }
+    }
+
+    /// How far a probability from a [kept](Self::kept) law may be off.
+    pub const KEPT: f64 = super::threshold::KEPT;
 
     /// In how many places of the threshold it is kept.
     #[must_use]

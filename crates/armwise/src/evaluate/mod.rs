@@ -17,6 +17,7 @@ mod law;
 mod log;
 mod parts;
 mod sets;
+mod slate;
 mod spread;
 mod tail;
 mod threshold;
@@ -28,10 +29,13 @@ pub use log::{Design, Log, LoggedArm, LoggedRound, THIN, Wanted};
 pub use parts::Including;
 
 use crate::score::Scorer;
-use crate::{Arms, ChosenArm, Constraint, Decision, Error, Learner, Method, Oracle, Pick, Policy, Round, Scores, Ties};
+use crate::{
+    Arms, ChosenArm, Constraint, Decision, Error, Learner, Method, Oracle, Pick, Policy, Quotas, Round, Scores, Ties,
+};
 use critical::Problem;
 use serde::{Deserialize, Serialize};
 use spread::Spread;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// How many fresh rounds are counted unless the caller says.
@@ -89,10 +93,7 @@ impl<P: Policy> Learner<P> {
         oracle: &dyn Oracle,
         replicates: Option<usize>,
     ) -> Result<Inclusion, Error> {
-        let blocks = self.scorer(round)?.blocks.len();
-        let picks: Vec<Pick> =
-            (0..arms.len() * blocks).map(|place| Pick { row: place / blocks, block: place % blocks }).collect();
-        self.inclusion_of(round, arms, oracle, &picks, replicates)
+        self.inclusion_at(round, arms, oracle, None, replicates)
     }
 
     /// As [`inclusion`](Self::inclusion), of some of the arms only; the others still compete.
@@ -110,21 +111,33 @@ impl<P: Policy> Learner<P> {
         picks: &[Pick],
         replicates: Option<usize>,
     ) -> Result<Inclusion, Error> {
+        self.inclusion_at(round, arms, oracle, Some(picks), replicates)
+    }
+
+    /// Of some of the arms, or of all.
+    fn inclusion_at(
+        &self,
+        round: Round,
+        arms: &Arms<'_>,
+        oracle: &dyn Oracle,
+        picks: Option<&[Pick]>,
+        replicates: Option<usize>,
+    ) -> Result<Inclusion, Error> {
         if replicates == Some(0) {
             return Err(Error::Parameter { name: "replicates", value: 0.0, must: "at least 1" });
         }
         let scorer = self.scorer(round)?;
         scorer.check(arms)?;
         let blocks = scorer.blocks.len();
-        if let Some(pick) = picks.iter().find(|pick| pick.block >= blocks) {
+        if let Some(pick) = picks.and_then(|picks| picks.iter().find(|pick| pick.block >= blocks)) {
             return Err(Error::UnknownBlock { block: pick.block as u32, last: blocks as u32 - 1 });
         }
         if scorer.in_turn.is_some() && Spread::is_certain_in_turn(&scorer) && self.ties == Ties::ById {
-            return self.certain(&scorer, arms, oracle, picks);
+            return self.certain(&scorer, arms, oracle, &some(picks, arms, blocks));
         }
         if let Some(spreads) = Spread::of(&scorer) {
             if spreads.iter().all(Spread::is_certain) && self.ties == Ties::ById {
-                return self.certain(&scorer, arms, oracle, picks);
+                return self.certain(&scorer, arms, oracle, &some(picks, arms, blocks));
             }
             if oracle.data().as_ref().is_some_and(is_computed) {
                 let measured = exact::measured(&scorer, arms)?;
@@ -133,7 +146,7 @@ impl<P: Policy> Learner<P> {
                 }
             }
         }
-        self.count(round, arms, oracle, picks, replicates.unwrap_or(COUNTED))
+        self.count(round, arms, oracle, &some(picks, arms, blocks), replicates.unwrap_or(COUNTED))
     }
 
     /// Writes the probability of each of its arms into a decision that these arms and this oracle gave.
@@ -166,21 +179,23 @@ impl<P: Policy> Learner<P> {
         arms: &Arms<'_>,
         measured: &[[f64; 2]],
         oracle: &dyn Oracle,
-        picks: &[Pick],
+        picks: Option<&[Pick]>,
         replicates: Option<usize>,
     ) -> Result<Option<Inclusion>, Error> {
         let Some(constraint) = oracle.data().filter(is_computed) else { return Ok(None) };
         let blocks = spreads.len();
-        let law = |(place, of): (usize, &[f64; 2])| spreads[place % blocks].at(of[0], of[1]);
-        let laws: Vec<[f64; 2]> = measured.iter().enumerate().map(law).collect();
-        let values = exact::may_be_chosen(arms, &laws, blocks);
-        let scores = Scores::new(&values, blocks, *arms, self.ties, scorer.round)?;
-        let sets = sets::of(&constraint, arms, &scores)?;
+        let known = exact::Known { spreads, measured };
+        let separate = |quotas: &Quotas| {
+            let values = exact::may_be_chosen(arms, &known.laws(), blocks);
+            quotas.separate(&Scores::new(&values, blocks, *arms, self.ties, scorer.round)?)
+        };
+        let sets = sets::of(&constraint, arms, blocks, separate)?;
         if let Some(sets) = &sets
-            && let Some(found) = self.exact(scorer, spreads, arms, sets, &laws, picks)?
+            && let Some(found) = self.exact(scorer, arms, sets, known, picks)?
         {
             return Ok(Some(found));
         }
+        let (laws, picks) = (known.laws(), &some(picks, arms, blocks)[..]);
         let replicates = replicates.unwrap_or(CRITICAL);
         let problem = Problem { arms, spreads, measured, laws: &laws, round: scorer.round, replicates };
         match (sets, &constraint) {
@@ -208,6 +223,12 @@ impl<P: Policy> Learner<P> {
         let (standard_errors, laws) = (Vec::new(), Vec::new());
         Ok(Inclusion { method: Method::Degenerate, probabilities, standard_errors, replicates: 0, laws })
     }
+}
+
+/// These arms, or all of them, row-major.
+fn some<'a>(picks: Option<&'a [Pick]>, arms: &Arms<'_>, blocks: usize) -> Cow<'a, [Pick]> {
+    let all = || (0..arms.len() * blocks).map(|place| Pick { row: place / blocks, block: place % blocks }).collect();
+    picks.map_or_else(|| Cow::Owned(all()), Cow::Borrowed)
 }
 
 /// The rows of some arms by id; names decide where ids are hashes of names.

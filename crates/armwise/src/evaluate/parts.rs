@@ -85,10 +85,7 @@ impl<P: Policy> Including<'_, P> {
     /// # Errors
     /// [`Error::NoArms`] without parts, and those of the oracle.
     pub fn inclusion(&self, replicates: Option<usize>) -> Result<Option<Inclusion>, Error> {
-        let blocks = self.scorer.blocks.len();
-        let picks: Vec<Pick> =
-            (0..self.measured.len()).map(|place| Pick { row: place / blocks, block: place % blocks }).collect();
-        self.with_keys(|arms| self.of(arms, &picks, replicates))
+        self.with_keys(|arms| self.of(arms, None, replicates))
     }
 
     /// Writes the probability of each of its arms into the decision that all parts gave; none as with
@@ -111,14 +108,19 @@ impl<P: Policy> Including<'_, P> {
         }
         self.with_keys(|arms| {
             let picks = Rows::of(arms).picks(decision, arms)?;
-            let Some(found) = self.of(arms, &picks, replicates)? else { return Ok(None) };
+            let Some(found) = self.of(arms, Some(&picks), replicates)? else { return Ok(None) };
             decision.method = Some(found.method);
             decision.arms.iter_mut().zip(&found.probabilities).for_each(|(arm, &pi)| arm.probability = Some(pi));
             Ok(Some(found))
         })
     }
 
-    fn of(&self, arms: &Arms<'_>, picks: &[Pick], replicates: Option<usize>) -> Result<Option<Inclusion>, Error> {
+    fn of(
+        &self,
+        arms: &Arms<'_>,
+        picks: Option<&[Pick]>,
+        replicates: Option<usize>,
+    ) -> Result<Option<Inclusion>, Error> {
         let Some(spreads) = &self.spreads else { return Ok(None) };
         self.learner.compute(&self.scorer, spreads, arms, &self.measured, self.oracle, picks, replicates)
     }

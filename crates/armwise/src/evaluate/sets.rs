@@ -2,17 +2,21 @@
 //! among the best of its set.
 
 use crate::oracle::Separate;
-use crate::{Arms, Constraint, Error, Limit, OnInfeasible, Scores};
+use crate::{Arms, Constraint, Error, Limit, OnInfeasible, Quotas};
 
-/// The sets of a constraint; none if its arms compete otherwise, or if it cannot be met. `values` of the scores say which
-/// arms may be chosen.
-pub(super) fn of(constraint: &Constraint, arms: &Arms<'_>, scores: &Scores<'_>) -> Result<Option<Separate>, Error> {
-    let blocks = scores.blocks();
+/// The sets of a constraint; none if its arms compete otherwise, or if it cannot be met. Those of quotas on
+/// groups depend on the table and are left to `quotas`.
+pub(super) fn of(
+    constraint: &Constraint,
+    arms: &Arms<'_>,
+    blocks: usize,
+    quotas: impl FnOnce(&Quotas) -> Result<Option<Separate>, Error>,
+) -> Result<Option<Separate>, Error> {
+    let arms_of = arms.len() * blocks;
     let eligible = |place: usize| arms.is_eligible(place / blocks, place % blocks);
     match constraint {
         Constraint::TopK(top_k) => {
-            let of: Vec<u32> =
-                (0..scores.values().len()).map(|place| if eligible(place) { 0 } else { u32::MAX }).collect();
+            let of: Vec<u32> = (0..arms_of).map(|place| if eligible(place) { 0 } else { u32::MAX }).collect();
             let size = of.iter().filter(|set| **set == 0).count();
             let min = if top_k.at_most { 0 } else { top_k.k };
             Ok(limited(min, top_k.k, size, top_k.on_infeasible).map(|limits| (of, vec![(Limit::K, limits)])))
@@ -23,7 +27,7 @@ pub(super) fn of(constraint: &Constraint, arms: &Arms<'_>, scores: &Scores<'_>) 
                 return Ok(None);
             }
             let of = |place: usize| if eligible(place) { (place % blocks) as u32 } else { u32::MAX };
-            let of: Vec<u32> = (0..scores.values().len()).map(of).collect();
+            let of: Vec<u32> = (0..arms_of).map(of).collect();
             let mut sizes = vec![0; blocks];
             of.iter().filter(|&&set| set != u32::MAX).for_each(|&set| sizes[set as usize] += 1);
             let limits = |block: usize| {
@@ -33,7 +37,7 @@ pub(super) fn of(constraint: &Constraint, arms: &Arms<'_>, scores: &Scores<'_>) 
             };
             Ok((0..blocks).map(limits).collect::<Option<Vec<_>>>().map(|limits| (of, limits)))
         }
-        Constraint::Quotas(quotas) => quotas.separate(scores),
+        Constraint::Quotas(of) => quotas(of),
         _ => Ok(None),
     }
 }

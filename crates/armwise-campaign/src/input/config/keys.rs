@@ -107,7 +107,15 @@ pub const SECTIONS: [Section; 9] = [
                 "\"cheap\"",
                 "`\"cheap\"`, `\"always\"`, `\"never\"`",
                 "\"always\"",
-                "whether a round finds how probable each of its decisions was before the draws, which evaluating other rules from the log needs: where it takes little more than choosing (up to 262,144 pairs of a customer and a promotion, without groups and budget, one round to a segment), wherever it can be found (then the law of the threshold is kept, too), or never",
+                "whether a round finds how probable each of its decisions was before the draws, which evaluating other rules from the log needs: where it takes little more than choosing (up to 262,144 pairs of a customer and a promotion without groups and budget; of a service's requests those for the best of up to 512), wherever it can be found, or never. A round that is chosen from a table keeps the law of the threshold, too, some kilobytes",
+            ),
+            key(
+                "keep_candidates",
+                "yes or no",
+                "false",
+                "`true`, `false`",
+                "true",
+                "whether the campaign keeps the rows that a round was chosen from, so that other rules can be evaluated later without the table: all of them up to 10,000, of larger tables those who were chosen and one in so many of the others, drawn. The rows are as the table has them, with the columns that the rules use",
             ),
             key(
                 "rounds_per_segment",

@@ -58,6 +58,9 @@ pub struct Config {
     /// Whether it is found how probable each decision was.
     #[serde(default, skip_serializing_if = "Probabilities::is_default")]
     pub probabilities: Probabilities,
+    /// Whether the rows that a round was chosen from are kept, so that other rules can be evaluated without the tables.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub keep_candidates: bool,
     /// How many consecutive rounds have their sums together: 1 for a round a week, some hundreds for a decision a
     /// request.
     #[serde(default = "one_u64", skip_serializing_if = "is_one")]
@@ -278,6 +281,11 @@ pub enum Keep {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_default(keep: &Keep) -> bool {
     *keep == Keep::default()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_no(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Default for FeatureRules {

@@ -37,7 +37,7 @@ impl Batches {
     }
 
     /// The same with another decimal mark of numbers in text, or an unknown one.
-    pub(super) fn with_decimal(self, decimal: Option<Decimal>) -> Self {
+    pub(crate) fn with_decimal(self, decimal: Option<Decimal>) -> Self {
         Self { decimal, ..self }
     }
 

@@ -77,6 +77,11 @@ impl Rows {
         Self { batch, table: Arc::clone(&self.table), first: self.first + first as u64, decimal: self.decimal }
     }
 
+    /// The decimal mark of numbers in text; none where it is not known.
+    pub(crate) fn decimal(&self) -> Option<Decimal> {
+        self.decimal
+    }
+
     /// The rows as Arrow has them.
     pub(crate) fn batch(&self) -> &RecordBatch {
         &self.batch

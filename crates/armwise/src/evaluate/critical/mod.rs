@@ -16,7 +16,10 @@ pub(super) use assignment::is_plain;
 use super::Inclusion;
 use super::counted::fresh;
 use super::spread::Spread;
-use crate::{Arms, Error, Learner, Method, Policy, Round};
+use crate::{Arms, Error, Learner, Method, Policy, Round, tasks};
+
+/// Rows of a task.
+const ROWS: usize = 2048;
 
 /// What a round's scores are made from.
 pub(super) struct Problem<'a> {
@@ -37,14 +40,19 @@ impl<P: Policy> Learner<P> {
         let scorer = self.scorer(round)?;
         let (blocks, arms) = (problem.spreads.len(), problem.arms);
         let mut scores = vec![f64::NEG_INFINITY; problem.measured.len()];
-        let (mut keys, mut coefficients) = (Vec::new(), Vec::new());
-        for (block, spread) in problem.spreads.iter().enumerate() {
-            scorer.blocks[block].coefficients_of(arms, &mut keys, &mut coefficients);
-            let own = scores[block..].iter_mut().step_by(blocks).zip(problem.measured[block..].iter().step_by(blocks));
-            for ((score, [dot, width]), coefficient) in own.zip(&coefficients) {
-                *score = dot + coefficient * spread.unit(*width);
+        let task = |(keys, coefficients): &mut (Vec<u64>, Vec<f64>), number: usize, scores: &mut [f64]| {
+            let first = number * ROWS;
+            let part = arms.slice(first..first + scores.len() / blocks);
+            let measured = &problem.measured[first * blocks..first * blocks + scores.len()];
+            for (block, spread) in problem.spreads.iter().enumerate() {
+                scorer.blocks[block].coefficients_of(&part, keys, coefficients);
+                let own = scores[block..].iter_mut().step_by(blocks).zip(measured[block..].iter().step_by(blocks));
+                for ((score, [dot, width]), coefficient) in own.zip(&*coefficients) {
+                    *score = dot + coefficient * spread.unit(*width);
+                }
             }
-        }
+        };
+        tasks::share_parts(scores.chunks_mut(ROWS * blocks), Default::default, task);
         if arms.eligible().is_some() {
             for (place, score) in scores.iter_mut().enumerate() {
                 if !arms.is_eligible(place / blocks, place % blocks) {

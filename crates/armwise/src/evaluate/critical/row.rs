@@ -12,6 +12,10 @@ use crate::evaluate::spread::Shape;
 use crate::evaluate::tail::{self, Of, Standard, run};
 use crate::evaluate::threshold::{self, nodes};
 
+/// Below this chance that any arm of a row is above what staying outside is worth, they are taken one by one: a share of it
+/// is lost at most, where the mean over fresh rounds strays by percents.
+const SELDOM: f64 = 1e-7;
+
 /// One row, and room for its work.
 #[derive(Default)]
 pub(super) struct Row {
@@ -57,11 +61,31 @@ impl Row {
             |&(_, at, inverse): &(usize, f64, f64), reach: f64| if inverse > 0.0 { at + reach / inverse } else { at };
         // Below the highest of all lower ends something else is certainly better.
         let low = self.arms.iter().map(|arm| end(arm, first)).fold(self.outside, f64::max);
-        let high = self.arms.iter().map(|arm| end(arm, last)).fold(low, f64::max);
+        // Of each arm as much as holds all but 1e-10 of what it has above the low end: the mean over fresh rounds strays by
+        // far more.
+        let most = |arm: &(usize, f64, f64)| match shape {
+            Shape::Normal => {
+                let z = ((low - arm.1) * arm.2).max(0.0);
+                end(arm, (z * z + 46.0).sqrt().min(last))
+            }
+            _ => end(arm, last),
+        };
+        let high = self.arms.iter().map(most).fold(low, f64::max);
         if high <= low {
             // Nothing is random: a point, or staying outside.
             let best = self.arms.iter().find(|arm| arm.1 >= low && low > self.outside).map(|arm| arm.0);
             return out.extend(wanted.iter().map(|block| f64::from(u8::from(best == Some(*block)))));
+        }
+        // So seldom above that no two ever meet: each is chosen whenever it is above.
+        let above = |&(_, at, inverse): &(usize, f64, f64)| match inverse {
+            inverse if inverse > 0.0 => tail::above(shape, (at - low) * inverse).0,
+            _ => f64::from(u8::from(at > low)),
+        };
+        self.running.clear();
+        self.running.extend(self.arms.iter().map(above));
+        if self.running.iter().sum::<f64>() < SELDOM {
+            let place = |block: &usize| self.arms.iter().position(|arm| arm.0 == *block);
+            return out.extend(wanted.iter().map(|block| place(block).map_or(0.0, |place| self.running[place])));
         }
         self.make_nodes(shape, low, high);
         let n = self.nodes.len();
@@ -150,10 +174,9 @@ impl Row {
         }
         cuts.retain(|cut| *cut >= low && *cut <= high);
         cuts.sort_unstable_by(f64::total_cmp);
-        self.nodes = nodes(&cuts, |from, to| {
+        self.nodes = nodes(&cuts, 7, |from, to| {
             let narrow = narrow.iter().filter(|[begin, end, _]| *end > from && *begin < to).map(|of| of[2]);
-            // Products of several laws vary faster than each.
-            0.7 * narrow.fold(wide, f64::min).min(to - from)
+            narrow.fold(wide, f64::min).min(to - from)
         });
     }
 }

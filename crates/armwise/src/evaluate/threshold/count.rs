@@ -13,6 +13,7 @@
 
 use super::sums::{POWERS, Powers};
 use std::f64::consts::PI;
+use std::sync::OnceLock;
 
 /// Characteristic functions below this are nothing: -ln of it.
 const NOTHING: f64 = 40.0;
@@ -140,29 +141,83 @@ fn series(z: [f64; 2], above: &[f64; POWERS], below: &[f64; POWERS]) -> (f64, f6
 /// Points at which the function of q is taken.
 const POINTS: usize = 32;
 
+/// The points, and what makes a Chebyshev series of values there.
+struct Fit {
+    q: [f64; POINTS],
+    /// Of each term, the share of each value.
+    shares: [[f64; POINTS]; POINTS],
+}
+
+fn fit() -> &'static Fit {
+    static FIT: OnceLock<Fit> = OnceLock::new();
+    FIT.get_or_init(|| {
+        let angle = |point: usize| PI * (point as f64 + 0.5) / POINTS as f64;
+        let share = |m: usize, point: usize| {
+            libm::cos(m as f64 * angle(point)) * if m == 0 { 1.0 } else { 2.0 } / POINTS as f64
+        };
+        Fit {
+            q: std::array::from_fn(|point| 0.25 * (1.0 + libm::cos(angle(point)))),
+            shares: std::array::from_fn(|m| std::array::from_fn(|point| share(m, point))),
+        }
+    })
+}
+
 /// The sum of (-w)^j c_j / (1 - q), w = q / (1 - q), as a polynomial in x = 4 q - 1 for 0 <= q <= 1/2: by its Chebyshev
 /// series, as long as its terms matter.
 fn polynomial(c: &[f64]) -> Vec<f64> {
+    let Fit { q, shares } = fit();
     let used = c.iter().rposition(|c| c.abs() > 1e-18).map_or(0, |last| last + 1);
-    let angle = |point: usize| PI * (point as f64 + 0.5) / POINTS as f64;
-    let value = |point: usize| {
-        let q = 0.25 * (1.0 + libm::cos(angle(point)));
-        let w = q / (1.0 - q);
-        c[..used].iter().rev().fold(0.0, |sum, c| c - w * sum) / (1.0 - q)
-    };
-    let values: Vec<f64> = (0..POINTS).map(value).collect();
-    let coefficient = |m: usize| {
-        let sum = (0..POINTS).fold(0.0, |sum, point| sum + values[point] * libm::cos(m as f64 * angle(point)));
-        sum * if m == 0 { 1.0 } else { 2.0 } / POINTS as f64
-    };
-    let mut series: Vec<f64> = (0..POINTS).map(coefficient).collect();
+    let (mut sums, mut w) = ([0.0; POINTS], [0.0; POINTS]);
+    w.iter_mut().zip(q).for_each(|(w, q)| *w = q / (1.0 - q));
+    for c in c[..used].iter().rev() {
+        for point in 0..POINTS {
+            sums[point] = c - w[point] * sums[point];
+        }
+    }
+    let mut series = vec![0.0; POINTS];
+    for point in 0..POINTS {
+        sums[point] /= 1.0 - q[point];
+    }
+    for (term, shares) in series.iter_mut().zip(shares) {
+        *term = sums.iter().zip(shares).fold(0.0, |sum, (value, share)| sum + value * share);
+    }
     let last = series.iter().rposition(|a| a.abs() > 1e-15).unwrap_or(0);
     series.truncate(last + 1);
-    // To 15 decimals, which is as good as they are and short to write.
-    let rounded = |c: f64| libm::round(c * 1e15) / 1e15;
-    let mut powers: Vec<f64> = powers_of(&series).into_iter().map(rounded).collect();
+    rounded(powers_of(&series), 1e15)
+}
+
+/// To so many parts of one, which is as good as they are and short to write.
+pub(super) fn rounded(mut powers: Vec<f64>, parts: f64) -> Vec<f64> {
+    powers.iter_mut().for_each(|c| *c = libm::round(*c * parts) / parts);
     powers.truncate(powers.iter().rposition(|c| c.abs() > 0.0).map_or(1, |last| last + 1));
     powers
+}
+
+/// A polynomial in as few powers as leave no more than an error of `off` in [-1, 1].
+pub(super) fn economised(powers: &[f64], off: f64) -> Vec<f64> {
+    let mut series = vec![0.0; powers.len()];
+    // x^n by Chebyshev's polynomials, from x T_m = (T_{m-1} + T_{m+1}) / 2.
+    let mut power = vec![0.0; powers.len() + 1];
+    power[0] = 1.0;
+    for c in powers {
+        series.iter_mut().zip(&power).for_each(|(to, of)| *to += c * of);
+        let mut next = vec![0.0; power.len()];
+        for m in 0..power.len() - 1 {
+            let share = if m == 0 { power[0] } else { 0.5 * power[m] };
+            next[m + 1] += share;
+            if m > 0 {
+                next[m - 1] += share;
+            }
+        }
+        power = next;
+    }
+    let mut left = 0.0;
+    let last = series.iter().rposition(|a| {
+        left += a.abs();
+        left > off
+    });
+    series.truncate(last.map_or(1, |last| last + 1));
+    powers_of(&series)
 }
 
 /// A Chebyshev series as a polynomial.

@@ -3,13 +3,18 @@
 #![allow(clippy::needless_range_loop, reason = "loops over several arrays at once, for registers")]
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
+use super::count::{economised, rounded};
+use super::panel::{Digits, Panel, Places, condensed, trimmed};
 use crate::evaluate::spread::Shape;
-use crate::evaluate::tail::{self, Of, Standard, run};
-use crate::tasks;
+use crate::evaluate::tail::{Of, Standard, run};
 use serde::{Deserialize, Serialize};
 
+/// How far a probability from a law as it is kept may be off.
+pub(crate) const KEPT: f64 = 1e-6;
+/// How far each polynomial of it may be off.
+const SHORT: f64 = 2e-8;
 /// Arms of a task.
-const TASK: usize = 1024;
+const TASK: usize = 512;
 
 /// The law for scores above `from` and not above `to`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,6 +30,9 @@ pub(crate) struct Part {
     pub(super) nodes: Vec<Node>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) points: Vec<Point>,
+    /// The pieces of the range, in the order of the nodes; not kept.
+    #[serde(skip)]
+    pub(super) panels: Vec<Panel>,
 }
 
 /// A place of the threshold.
@@ -101,20 +109,48 @@ impl Part {
         nearest.filter(|_| self.nodes[0].at < at).map_or(0.0, |node| horner(&node.low, 0.0))
     }
 
+    /// The same law at fewer places and with fewer digits: probabilities differ by less than [`KEPT`].
+    pub(crate) fn kept(&self) -> Self {
+        if let ([panel], true) = (&self.panels[..], self.points.is_empty() && self.from.is_none() && self.to.is_none())
+            && panel.plain
+            && let Some((panel, nodes)) = trimmed(panel, &self.nodes)
+        {
+            let top = Some(panel.to);
+            return Self { top, panels: vec![Panel { plain: false, ..panel }], nodes, ..self.clone() }.kept();
+        }
+        let (mut nodes, mut own) = (Vec::new(), &self.nodes[..]);
+        for panel in &self.panels {
+            let (first, rest) = own.split_at(panel.nodes.min(own.len()));
+            own = rest;
+            let count = panel.places(Digits::Kept);
+            if count < first.len() {
+                nodes.extend(condensed(first, &Places::new(panel.from, panel.to, count)));
+            } else {
+                nodes.extend_from_slice(first);
+            }
+        }
+        nodes.extend_from_slice(own);
+        for node in &mut nodes {
+            node.low = rounded(economised(&node.low, SHORT), 1e9);
+            node.high = rounded(economised(&node.high, SHORT), 1e9);
+        }
+        // Far below and far above nothing depends on a node: a low one of zeros adds nothing.
+        nodes.retain(|node| node.low.iter().any(|c| c.abs() > 0.0) || node.high.len() > 1);
+        Self { nodes, panels: Vec::new(), ..self.clone() }
+    }
+
+    /// Below this score no arm is chosen.
+    pub(crate) fn bottom(&self) -> f64 {
+        let first = self.nodes.first().map_or(f64::INFINITY, |node| node.at);
+        self.points.first().map_or(first, |point| first.min(point.at)).min(self.top.unwrap_or(f64::INFINITY))
+    }
+
     /// The probabilities of arms with these locations and inverse scales, added to `out`.
     pub(crate) fn of_spread(&self, shape: Shape, locations: &[f64], inverses: &[f64], out: &mut [f64]) {
         let Some(top) = self.top else { return };
         let parts = locations.chunks(TASK).zip(inverses.chunks(TASK)).zip(out.chunks_mut(TASK));
-        let task = |(): &mut (), _, ((locations, inverses), out): ((&[f64], &[f64]), &mut [f64])| {
-            run(shape, PartOf { part: self, locations, inverses, out });
-        };
-        tasks::share_parts(parts, || (), task);
-        // The ends are taken one by one.
-        for ((location, inverse), out) in locations.iter().zip(inverses).zip(out) {
-            let top = self.from.map_or(top, |from| top.max(from));
-            let chance = |at: f64| if at <= f64::MIN { 1.0 } else { tail::above(shape, (location - at) * inverse).0 };
-            let above = self.to.map_or(0.0, |to| if to > top { chance(to) } else { chance(top) });
-            *out = (*out + (chance(top) - above)).clamp(0.0, 1.0);
+        for ((locations, inverses), out) in parts {
+            run(shape, PartOf { part: self, top, locations, inverses, out });
         }
     }
 }
@@ -125,6 +161,7 @@ fn horner(coefficients: &[f64], q: f64) -> f64 {
 
 struct PartOf<'a> {
     part: &'a Part,
+    top: f64,
     locations: &'a [f64],
     inverses: &'a [f64],
     out: &'a mut [f64],
@@ -162,16 +199,44 @@ impl Of for PartOf<'_> {
                 out[i] += densities[i] * chance;
             }
         }
+        // Every score above the range is chosen, if it is in this part.
+        let top = self.part.from.map_or(self.top, |from| self.top.max(from));
+        let above = |t: f64, to: &mut [f64]| {
+            for i in 0..n {
+                let (small, low, _) = standard.tail((locations[i] - t) * inverses[i]);
+                to[i] = if low { small } else { 1.0 - small };
+            }
+        };
+        if top <= f64::MIN {
+            first.fill(1.0);
+        } else {
+            above(top, first);
+        }
+        match self.part.to {
+            Some(to) => above(to.max(top), second),
+            None => second.fill(0.0),
+        }
+        for i in 0..n {
+            out[i] = (out[i] + (first[i] - second[i])).clamp(0.0, 1.0);
+        }
     }
 }
 
 /// A polynomial at many places.
 #[inline(always)]
 fn powers(coefficients: &[f64], x: &[f64], out: &mut [f64]) {
-    out.fill(0.0);
-    for c in coefficients.iter().rev() {
-        for (out, x) in out.iter_mut().zip(x) {
-            *out = *out * x + c;
+    const LANES: usize = 16;
+    let ((x, rest), (out, last)) = (x.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
+    for (x, out) in x.iter().zip(out) {
+        let mut sums = [0.0; LANES];
+        for c in coefficients.iter().rev() {
+            for lane in 0..LANES {
+                sums[lane] = sums[lane] * x[lane] + c;
+            }
         }
+        *out = sums;
+    }
+    for (x, out) in rest.iter().zip(last) {
+        *out = coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
     }
 }

@@ -11,18 +11,22 @@
 //! at them, and ties among them follow the tie rule.
 
 mod count;
+mod few;
 mod law;
+mod panel;
 mod quadrature;
 mod range;
 mod sums;
 
-pub(super) use law::{Part, Rank};
+pub(super) use law::{KEPT, Part, Rank};
 pub(super) use quadrature::nodes;
 
 use super::spread::Shape;
 use super::tail;
+use crate::tasks;
 use count::{Count, Roots};
 use law::{Node, Point};
+use panel::{Digits, Panel, Places, condensed};
 use range::Range;
 use sums::{Field, Powers};
 
@@ -80,7 +84,7 @@ impl Set {
 
     /// The law of the k best, for scores above `from` and not above `to`.
     fn part(&self, k: usize, from: Option<f64>, to: Option<f64>) -> Option<Part> {
-        let empty = |top| Part { from, to, top, nodes: Vec::new(), points: Vec::new() };
+        let empty = |top| Part { from, to, top, nodes: Vec::new(), points: Vec::new(), panels: Vec::new() };
         if k == 0 {
             return Some(empty(None));
         }
@@ -95,50 +99,116 @@ impl Set {
         }
         let inside: Vec<f64> = self.points.iter().copied().filter(|&at| at > low && at <= high).rev().collect();
         let cuts = cuts(&field, &inside, low, high)?;
-        let nodes = quadrature::nodes(&cuts.at, |from, to| cuts.fineness(&field, from, to));
-        if nodes.len().saturating_mul(field.locations.len()) > WORK {
+        let mut panels = Vec::with_capacity(cuts.at.len() - 1);
+        for pair in cuts.at.windows(2) {
+            let (from, to, scale) = (pair[0], pair[1], cuts.scale(pair[0], pair[1]));
+            let fine = cuts.fineness(&field, scale, from, to);
+            let nodes = quadrature::nodes(pair, 10, |_, _| fine);
+            panels.push((Panel { from, to, scale, nodes: nodes.len(), plain: true }, nodes));
+        }
+        let looks = |(panel, nodes): &(Panel, Vec<[f64; 2]>)| nodes.len().min(panel.places(Digits::All));
+        if panels.iter().map(looks).sum::<usize>().saturating_mul(field.locations.len()) > WORK {
             return None;
         }
         let mut distinct = inside;
         distinct.dedup();
-        let places: Vec<f64> = nodes.iter().map(|node| node[0]).chain(distinct.iter().copied()).collect();
-        let counts = self.counts(&field, certain, k, &places);
-        let node = |([at, weight], count): (&[f64; 2], &Count)| {
-            let [low, high] = count.without_one();
-            Node { at: *at, weight: *weight, low, high }
-        };
-        let point = |(&at, count): (&f64, &Count)| {
+        let sums = Sums { set: self, field: &field, certain, k };
+        let mut all = sums.at(&distinct);
+        let at: Vec<Option<Places>> = panels.iter().map(|(panel, nodes)| sums.places(panel, nodes.len())).collect();
+        for ((panel, nodes), places) in panels.iter().zip(&at) {
+            let nodes: Vec<f64> = nodes.iter().map(|node| node[0]).collect();
+            all.extend(match places {
+                Some(places) => sums.between(panel, places, &nodes),
+                None => sums.at(&nodes),
+            });
+        }
+        let shifts: Vec<f64> = distinct
+            .iter()
+            .copied()
+            .chain(panels.iter().flat_map(|(_, nodes)| nodes.iter().map(|node| node[0])))
+            .collect();
+        let made = sums.counts(&all, &shifts, distinct.len());
+        let points = distinct.iter().zip(&made).map(|(&at, made)| {
             let tied = self.points.iter().filter(|point| point.total_cmp(&at).is_eq()).count();
-            Point::new(at, &count.at_most(), tied)
-        };
-        Some(Part {
-            from,
-            to,
-            top: Some(high.min(to.unwrap_or(high))),
-            points: distinct.iter().zip(&counts[nodes.len()..]).map(point).collect(),
-            nodes: nodes.iter().zip(&counts).map(node).collect(),
-        })
+            Point::new(at, &made[0], tied)
+        });
+        let points = points.collect();
+        let mut made = made.into_iter().skip(distinct.len());
+        let (mut nodes, mut kept) = (Vec::new(), Vec::with_capacity(panels.len()));
+        for ((mut panel, own), places) in panels.into_iter().zip(&at) {
+            let own = own.iter().zip(&mut made).map(|([at, weight], [low, high])| {
+                let (at, weight) = (*at, *weight);
+                Node { at, weight, low, high }
+            });
+            let own: Vec<Node> = own.collect();
+            let own = places.as_ref().map_or_else(|| own.clone(), |places| condensed(&own, places));
+            (panel.nodes, panel.plain) = (own.len(), places.is_none());
+            nodes.extend(own);
+            kept.push(panel);
+        }
+        Some(Part { from, to, top: Some(high.min(to.unwrap_or(high))), points, nodes, panels: kept })
     }
+}
 
-    /// The law of how many arms score above each place; points at the place itself do not count.
-    fn counts(&self, field: &Field, certain: usize, k: usize, places: &[f64]) -> Vec<Count> {
-        /// The largest product of a probability and e^{iu} - 1 for which the power series is taken.
-        const SMALL: f64 = 0.08;
-        let few = field.locations.len() < 4_096;
+/// The sums over a set's arms from which the law of the count is made.
+struct Sums<'a> {
+    set: &'a Set,
+    field: &'a Field,
+    certain: usize,
+    k: usize,
+}
+
+/// The largest product of a probability and e^{iu} - 1 for which the power series is taken.
+const SMALL: f64 = 0.08;
+/// From this variance of the count on, the power series serves for all arms: where |e^{iu} - 1| is so large that its 17th
+/// power matters, the characteristic function itself is below 1e-15.
+const LARGE: f64 = 300.0;
+
+impl Sums<'_> {
+    /// The sums at each place; points at the place itself do not count.
+    fn at(&self, places: &[f64]) -> Vec<Powers> {
+        if places.is_empty() {
+            return Vec::new();
+        }
+        let few = self.field.locations.len() < 4_096;
         let samples: Vec<f64> = places.iter().step_by(places.len().div_ceil(8)).copied().collect();
-        let variance = |of: &sums::Moments| of.variance;
-        let least = if few { 0.0 } else { field.moments(&samples).iter().map(variance).fold(f64::MAX, f64::min) };
+        let least = if few { 0.0 } else { self.variance(&samples) };
         let small = (SMALL / count::reach(0.7 * least)).min(0.5);
-        let mut powers = field.powers(places, small);
+        let mut powers = self.field.powers(places, small);
         // Where the variance turns out to be smaller, more frequencies count and fewer probabilities are small.
         let bad = |powers: &Powers| small * count::reach(powers.variance()) > 1.4 * SMALL;
         let again: Vec<usize> = (0..places.len()).filter(|&place| bad(&powers[place])).collect();
         let again_at: Vec<f64> = again.iter().map(|&place| places[place]).collect();
-        for (place, found) in again.into_iter().zip(field.powers(&again_at, 0.5 * SMALL)) {
+        for (place, found) in again.into_iter().zip(self.field.powers(&again_at, 0.5 * SMALL)) {
             powers[place] = found;
         }
-        let above = |at: f64| self.points.partition_point(|point| *point > at);
-        let shift = |at: f64| (certain + above(at)).cast_signed() - k.cast_signed();
+        powers
+    }
+
+    /// The least variance of the count at some places.
+    fn variance(&self, places: &[f64]) -> f64 {
+        self.field.moments(places).iter().map(|of| of.variance).fold(f64::MAX, f64::min)
+    }
+
+    /// The places of a panel between which sums are interpolated, if that saves work.
+    fn places(&self, panel: &Panel, nodes: usize) -> Option<Places> {
+        let count = panel.places(Digits::All);
+        (4 * count <= 3 * nodes).then(|| Places::new(panel.from, panel.to, count))
+    }
+
+    /// The sums at the nodes of a panel, interpolated between places.
+    fn between(&self, panel: &Panel, places: &Places, nodes: &[f64]) -> Vec<Powers> {
+        let least = self.variance(&[panel.from, 0.5 * (panel.from + panel.to), panel.to]);
+        let small = if least >= LARGE { None } else { Some((SMALL / count::reach(0.7 * least)).min(0.5)) };
+        let shares: Vec<Vec<f64>> = nodes.iter().map(|t| places.shares(*t)).collect();
+        self.field.classes(panel.from, panel.to, small).powers(&places.at, nodes, &shares)
+    }
+
+    /// What is kept of the law of the count at each place: of the first `points` how many are at most above, of the
+    /// others the chances without one.
+    fn counts(&self, powers: &[Powers], places: &[f64], points: usize) -> Vec<[Vec<f64>; 2]> {
+        let above = |at: f64| self.set.points.partition_point(|point| *point > at);
+        let shift = |at: f64| (self.certain + above(at)).cast_signed() - self.k.cast_signed();
         // The window must hold the mass of every count, and k.
         let far = |(powers, &at): (&Powers, &f64)| {
             let sums = powers.above[0] - powers.below[0] + powers.others.iter().sum::<f64>();
@@ -147,9 +217,13 @@ impl Set {
         };
         let far = powers.iter().zip(places).map(far).fold(0.0, f64::max);
         #[expect(clippy::cast_sign_loss, reason = "a count of arms")]
-        let half = (far as usize).min(self.len()) + 2;
+        let half = (far as usize).min(self.set.len()) + 2;
         let roots = Roots::new(half);
-        crate::tasks::map(places.len(), || (), |(), place| Count::new(&powers[place], shift(places[place]), &roots))
+        let count = |place: usize| {
+            let count = Count::new(&powers[place], shift(places[place]), &roots);
+            if place < points { [count.at_most(), Vec::new()] } else { count.without_one() }
+        };
+        tasks::map(places.len(), || (), |(), place| count(place))
     }
 }
 
@@ -194,11 +268,15 @@ fn cuts(field: &Field, points: &[f64], low: f64, high: f64) -> Option<Cuts> {
 }
 
 impl Cuts {
+    /// The smallest scale of an arm between two cuts.
+    fn scale(&self, from: f64, to: f64) -> f64 {
+        let narrow = self.narrow.iter().filter(|[begin, end, _]| *end > from && *begin < to).map(|of| of[2]);
+        narrow.fold(self.wide, f64::min)
+    }
+
     /// The length within which everything between two cuts varies: the scales of the arms there, and the standard
     /// deviation of the count over the rate at which its mean falls.
-    fn fineness(&self, field: &Field, from: f64, to: f64) -> f64 {
-        let narrow = self.narrow.iter().filter(|[begin, end, _]| *end > from && *begin < to).map(|of| of[2]);
-        let scale = narrow.fold(self.wide, f64::min);
+    fn fineness(&self, field: &Field, scale: f64, from: f64, to: f64) -> f64 {
         let places: Vec<f64> = (0..5).map(|place| from + (to - from) * (f64::from(place) + 0.5) / 5.0).collect();
         let places = if self.at.len() > 100 { &places[2..3] } else { &places[..] };
         let ratio = |of: sums::Moments| of.variance.sqrt().max(0.7) / of.slope.max(1e-300);

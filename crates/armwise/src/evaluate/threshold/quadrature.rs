@@ -38,7 +38,7 @@ fn legendre(n: usize) -> Vec<[f64; 2]> {
 }
 
 /// Nodes of a panel at most: a longer one is cut.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 
 /// The nodes and weights of a panel, found once.
 fn rule(count: usize) -> &'static [[f64; 2]] {
@@ -46,9 +46,9 @@ fn rule(count: usize) -> &'static [[f64; 2]] {
     RULES[count].get_or_init(|| legendre(count))
 }
 
-/// The nodes of the panels between ascending cuts; `fineness` gives the length within which everything in a panel
-/// varies.
-pub(in crate::evaluate) fn nodes(cuts: &[f64], fineness: impl Fn(f64, f64) -> f64) -> Vec<[f64; 2]> {
+/// The nodes of the panels between ascending cuts, at least so many in each; `fineness` gives the length within which
+/// everything in a panel varies.
+pub(in crate::evaluate) fn nodes(cuts: &[f64], least: usize, fineness: impl Fn(f64, f64) -> f64) -> Vec<[f64; 2]> {
     let mut nodes = Vec::new();
     for pair in cuts.windows(2) {
         let (from, to) = (pair[0], pair[1]);
@@ -57,9 +57,9 @@ pub(in crate::evaluate) fn nodes(cuts: &[f64], fineness: impl Fn(f64, f64) -> f6
             continue;
         }
         #[expect(clippy::cast_sign_loss, reason = "a length over a length")]
-        let wanted = (10.0 + 2.0 * length / fineness(from, to)).min(1e6) as usize;
+        let wanted = least + (2.0 * length / fineness(from, to)).min(1e6) as usize;
         let parts = wanted.div_ceil(MOST);
-        let count = if parts == 1 { wanted } else { (10 + wanted / parts).min(MOST) };
+        let count = if parts == 1 { wanted } else { (least + wanted / parts).min(MOST) };
         for part in 0..parts {
             let end = |part: usize| from + length * part as f64 / parts as f64;
             let (middle, half) = (0.5 * (end(part) + end(part + 1)), 0.5 * (end(part + 1) - end(part)));
