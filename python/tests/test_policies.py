@@ -227,7 +227,9 @@ def test_gamma_is_chosen_by_evidence(tmp_path: Path) -> None:
         assert d.auto is not None
         if t <= 8:
             assert d.auto["gamma"] == 1.0
-    assert policy.choose(np.eye(3), k=1).auto["gamma"] < 1.0
+    now = policy.choose(np.eye(3), k=1).auto
+    assert now is not None
+    assert now["gamma"] < 1.0
     assert policy.theta_[0] < -0.9
     policy.save(tmp_path / "policy.json")
     loaded = aw.load(tmp_path / "policy.json")
@@ -235,7 +237,7 @@ def test_gamma_is_chosen_by_evidence(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.theta_, policy.theta_)
     with pytest.raises(ValueError, match='or "auto"'):
         aw.Greedy(gamma=2.0)
-    run = aw.lab.run(aw.lab.Clustered(angle=1.0, d=3, n=40, k=5, rounds=4), aw.Greedy(gamma="auto"), trials=2)
+    run = aw.lab.run(aw.lab.clustered(angle=1.0, d=3, n=40, k=5, rounds=4), aw.Greedy(gamma="auto"), trials=2)
     assert "gamma='auto'" in str(list(run.policies))
 
 

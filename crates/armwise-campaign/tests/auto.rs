@@ -6,11 +6,12 @@ mod common;
 
 use armwise::{Gamma, Learner, Model, Observation};
 use armwise_campaign::{
-    Campaign,
+    Campaign, complete,
+    config::{AUTOMATIC, Config, template},
     core::{Feedback, close, fold, status, why},
     report::{html, report},
 };
-use common::{Folder, begin, choose_round, customers, learn_text, noise};
+use common::{Folder, begin, choose_round, customers, learn_text, noise, open};
 use std::{fmt::Write, path::Path};
 
 const RULES: &str = "algorithm = { name = \"arm-wise-ts\", lambda = \"auto\", v = \"auto\", noise = \"estimated\" }\n\
@@ -113,4 +114,23 @@ fn a_campaign_forgets_by_evidence() {
         let saved = Learner::<armwise::Algorithm>::from_json(&campaign.saved_learner().unwrap()).unwrap();
         assert_eq!(saved.model().spans(), model.spans());
     }
+}
+
+/// Rules written for a table choose lambda and v by themselves, in the draft as in a campaign that begins at once.
+#[test]
+fn new_rules_are_automatic() {
+    let folder = Folder::new("auto-draft");
+    let table = folder.write("customers.csv", customers(100));
+    let rules = |text: &str| Config::parse(text, Path::new("rules")).unwrap();
+    let mut config = rules("customer = \"customer\"\n[[promotion]]\nname = \"mail\"\nquota = 5\n");
+    let guess = complete(&mut config, &open(&table)).unwrap();
+    let drafted = rules(&template(&config, &guess)).algorithm;
+    let begun = rules(&format!(
+        "customer = \"customer\"\nalgorithm = {AUTOMATIC}\n[[promotion]]\nname = \"mail\"\nquota = 5\n"
+    ));
+    assert_eq!(drafted, begun.algorithm);
+    assert_eq!(
+        serde_json::to_value(drafted).unwrap(),
+        serde_json::json!({"name": "arm-wise-ts", "lambda": "auto", "v": "auto"})
+    );
 }

@@ -326,6 +326,7 @@ fn a_choice_in_turns_takes_at_most_three_times_that_of_c2ucb() {
             turns / plain,
             diverse / plain
         );
-        assert!(turns < 3.0 * plain, "{turns} and {plain}");
+        // Diversity lowers the scores of all arms with every pick, so more of them are looked at again.
+        assert!(turns < 3.0 * plain && diverse < 6.0 * plain, "{turns}, {diverse} and {plain}");
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use armwise_campaign::{
     Error, Source, complete,
-    config::{Config, LeftOut, quoted, template},
+    config::{AUTOMATIC, Config, LeftOut, quoted, template},
     core::SavedLearner,
     init_from,
     output::{Existing, Pending, Protected},
@@ -198,7 +198,7 @@ fn from_flags(arguments: &Arguments, table: &dyn Source) -> Result<Config, Failu
     let customer = customer.ok_or_else(|| {
         Failure::usage(format!("which column has the customer's id? give --customer; there are {}", columns.join(", ")))
     })?;
-    let mut text = format!("customer = {}\nseed = {}\n", quoted(&customer), arguments.seed);
+    let mut text = format!("customer = {}\nseed = {}\nalgorithm = {AUTOMATIC}\n", quoted(&customer), arguments.seed);
     for promotion in &arguments.promotion {
         let (name, quota) = promotion.split_once('=').unwrap_or((promotion, ""));
         let quota: usize = quota.parse().map_err(|_| {

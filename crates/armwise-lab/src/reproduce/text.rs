@@ -16,7 +16,9 @@ pub fn tables(results: &Results) -> String {
         text.push_str("QUICK RUN: fewer trials and settings than the evaluation; a look, not evidence.\n\n");
     }
     if results.run.scale == Scale::Middle {
-        text.push_str("MIDDLE-SIZED RUN: the evaluation's grids on fewer trials and smaller data; read the intervals.\n\n");
+        text.push_str(
+            "MIDDLE-SIZED RUN: the evaluation's grids on fewer trials and smaller data; read the intervals.\n\n",
+        );
     }
     // Writing to a String cannot fail.
     if let Some(clustered) = &results.clustered {

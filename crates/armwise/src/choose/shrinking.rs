@@ -100,62 +100,92 @@ impl Factor {
 
     /// |W x|^2.
     fn square(&self, x: &[f64]) -> f64 {
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let mut sum = 0.0;
-                let mut rest = &self.rows[..];
-                for i in 0..self.dim {
-                    let (row, others) = rest.split_at(i + 1);
-                    let y = product(row, &x[..=i]);
-                    sum += y * y;
-                    rest = others;
-                }
-                sum
-            },
-        )
+        pulp::Arch::new().dispatch(Square { rows: &self.rows, x })
     }
 
     /// By how much the square has fallen since `taken` arms were taken.
     fn falls(&self, taken: usize, x: &[f64]) -> f64 {
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let steps = self.steps[taken * self.dim..].chunks_exact(self.dim);
-                steps.fold(0.0, |sum, step| {
-                    let along = product(step, x);
-                    sum + along * along
-                })
-            },
-        )
+        pulp::Arch::new().dispatch(Falls { steps: &self.steps[taken * self.dim..], x })
     }
 
     /// W of V + x x' from W of V. With y = W x and t_i = 1 + y_1^2 + ... + y_i^2, row i becomes sqrt(t_(i-1) / t_i) W_i
     /// - y_i / sqrt(t_(i-1) t_i) (y_1 W_1 + ... + y_(i-1) W_(i-1)), the inverse Cholesky factor of I + y y' times W. The
     /// last of these sums is V^-1 x.
     fn add(&mut self, x: &[f64]) {
-        let Self { rows, steps, dim } = self;
-        pulp::Arch::new().dispatch(
-            #[inline(always)]
-            || {
-                let mut sum = vec![0.0; *dim];
-                let (mut before, mut rest) = (1.0_f64, &mut rows[..]);
-                for i in 0..*dim {
-                    let (row, others) = rest.split_at_mut(i + 1);
-                    let y = product(row, &x[..=i]);
-                    let after = before + y * y;
-                    let (keep, take) = ((before / after).sqrt(), y / (before * after).sqrt());
-                    for (w, sum) in row.iter_mut().zip(&mut sum) {
-                        let old = *w;
-                        *w = keep * old - take * *sum;
-                        *sum += y * old;
-                    }
-                    (before, rest) = (after, others);
-                }
-                let root = before.sqrt();
-                steps.extend(sum.iter().map(|sum| sum / root));
-            },
-        );
+        let mut sum = vec![0.0; self.dim];
+        let root = pulp::Arch::new().dispatch(Add { rows: &mut self.rows, x, sum: &mut sum }).sqrt();
+        self.steps.extend(sum.iter().map(|sum| sum / root));
+    }
+}
+
+// Types rather than closures, which would not be sure to be compiled inside the dispatch.
+
+struct Square<'a> {
+    rows: &'a [f64],
+    x: &'a [f64],
+}
+
+impl pulp::NullaryFnOnce for Square<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn call(self) -> f64 {
+        let (mut sum, mut rest) = (0.0, self.rows);
+        for i in 0..self.x.len() {
+            let (row, others) = rest.split_at(i + 1);
+            let y = product(row, &self.x[..=i]);
+            sum += y * y;
+            rest = others;
+        }
+        sum
+    }
+}
+
+struct Falls<'a> {
+    steps: &'a [f64],
+    x: &'a [f64],
+}
+
+impl pulp::NullaryFnOnce for Falls<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn call(self) -> f64 {
+        let mut sum = 0.0;
+        for step in self.steps.chunks_exact(self.x.len()) {
+            let along = product(step, self.x);
+            sum += along * along;
+        }
+        sum
+    }
+}
+
+struct Add<'a> {
+    rows: &'a mut [f64],
+    x: &'a [f64],
+    sum: &'a mut [f64],
+}
+
+impl pulp::NullaryFnOnce for Add<'_> {
+    type Output = f64;
+
+    /// Leaves V^-1 x in `sum` and gives 1 + |x|^2 in V^-1.
+    #[inline(always)]
+    fn call(self) -> f64 {
+        let (mut before, mut rest) = (1.0_f64, self.rows);
+        for i in 0..self.x.len() {
+            let (row, others) = rest.split_at_mut(i + 1);
+            let y = product(row, &self.x[..=i]);
+            let after = before + y * y;
+            let (keep, take) = ((before / after).sqrt(), y / (before * after).sqrt());
+            for (w, sum) in row.iter_mut().zip(self.sum.iter_mut()) {
+                let old = *w;
+                *w = keep * old - take * *sum;
+                *sum += y * old;
+            }
+            (before, rest) = (after, others);
+        }
+        before
     }
 }
 

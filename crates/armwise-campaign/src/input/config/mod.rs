@@ -12,7 +12,7 @@ mod words;
 pub(crate) use check::room;
 pub use keys::{Key, SECTIONS, Section, explain, overview, page};
 pub use span::Span;
-pub use template::{Guess, LeftOut, guess, quoted, template};
+pub use template::{AUTOMATIC, Guess, LeftOut, guess, quoted, template};
 
 use crate::{Error, table::TableRules};
 use armwise::{Algorithm, ArmWiseTs, Gamma, OnInfeasible, Quota, Ties};

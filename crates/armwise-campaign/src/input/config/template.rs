@@ -265,6 +265,9 @@ fn tables(rules: &TableRules) -> String {
     text
 }
 
+/// The algorithm of rules that are written for a table, as in TOML; [`template`] has the same, line by line.
+pub const AUTOMATIC: &str = "{ name = \"arm-wise-ts\", lambda = \"auto\", v = \"auto\" }";
+
 /// The configuration as TOML with comments, and with questions about columns that only the analyst can answer.
 #[must_use]
 pub fn template(config: &Config, guess: &Guess) -> String {
