@@ -10,6 +10,7 @@ const STYLE: &str = "section>p,section>ul{max-width:47.5rem}\n.full{width:100%}\
                      .forest .plot{padding:0 1rem 0 0}\n.forest .chart{max-width:none}\n\
                      .forest tbody tr+tr .plot{border-top-color:transparent}\n\
                      .small{font-size:.875rem;color:var(--muted)}\n\
+                     @media (min-width:48rem){.forest tbody th{white-space:nowrap}}\n\
                      @media (max-width:48rem){.forest thead .plot{width:126px}.forest .plot{padding-right:.5rem}}\n";
 
 /// The page.
@@ -60,7 +61,13 @@ fn opening(evaluated: &Evaluated) -> String {
 
 fn around(value: f64, interval: Option<Interval>) -> String {
     match interval {
-        Some(interval) => format!("{} ± {}", significant(value, 4), significant(interval.length() / 2.0, 3)),
+        // As many decimals as the interval has a use for, so that the numbers of a column line up.
+        Some(interval) => {
+            let half = interval.length() / 2.0;
+            #[expect(clippy::cast_sign_loss, reason = "clamped")]
+            let decimals = if half > 0.0 { (2.0 - half.log10().floor()).clamp(0.0, 8.0) as usize } else { 4 };
+            format!("{} ± {}", number(value, decimals), number(half, decimals))
+        }
         None => significant(value, 4),
     }
 }

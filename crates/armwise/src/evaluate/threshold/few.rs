@@ -14,17 +14,17 @@ const TIMES: usize = 4;
 const NOTHING: f64 = 1e-18;
 
 impl Set {
-    /// The probabilities of some arms to be among the k best, k below the number of arms. None if the range must be cut:
-    /// arms without width, draws with ends, or arms much narrower than the threshold.
+    /// The probabilities of some arms to be among the k best, k below the number of arms. None if that takes long:
+    /// arms without width, many draws with ends or arms much narrower than the threshold.
     pub(in crate::evaluate) fn few(&self, k: usize, wanted: &[usize]) -> Option<Vec<f64>> {
         if !self.points.is_empty() {
             return None;
         }
         let range = range::find(&self.field, &self.points, k);
         let cuts = cuts(&range.field, &[], range.low, range.high)?;
-        let &[from, to] = &cuts.at[..] else { return None };
-        let fine = cuts.fineness(&range.field, cuts.scale(from, to), from, to);
-        let nodes = quadrature::nodes(&cuts.at, 10, |_, _| fine);
+        let fine = |from, to| cuts.fineness(&range.field, cuts.scale(from, to), from, to).0;
+        let nodes = quadrature::nodes(&cuts.at, 10, fine);
+        let to = range.high;
         if nodes.len() > TIMES * NODES {
             return None;
         }

@@ -122,11 +122,11 @@ impl Part {
         for panel in &self.panels {
             let (first, rest) = own.split_at(panel.nodes.min(own.len()));
             own = rest;
-            let count = panel.places(Digits::Kept);
-            if count < first.len() {
-                nodes.extend(condensed(first, &Places::new(panel.from, panel.to, count)));
-            } else {
-                nodes.extend_from_slice(first);
+            match panel.places(Digits::Kept) {
+                Some(count) if count < first.len() => {
+                    nodes.extend(condensed(first, &Places::new(panel.from, panel.to, count)));
+                }
+                _ => nodes.extend_from_slice(first),
             }
         }
         nodes.extend_from_slice(own);

@@ -102,11 +102,13 @@ impl Set {
         let mut panels = Vec::with_capacity(cuts.at.len() - 1);
         for pair in cuts.at.windows(2) {
             let (from, to, scale) = (pair[0], pair[1], cuts.scale(pair[0], pair[1]));
-            let fine = cuts.fineness(&field, scale, from, to);
+            let (fine, variance) = cuts.fineness(&field, scale, from, to);
             let nodes = quadrature::nodes(pair, 10, |_, _| fine);
-            panels.push((Panel { from, to, scale, nodes: nodes.len(), plain: true }, nodes));
+            panels.push((Panel { from, to, scale, fine, variance, nodes: nodes.len(), plain: true }, nodes));
         }
-        let looks = |(panel, nodes): &(Panel, Vec<[f64; 2]>)| nodes.len().min(panel.places(Digits::All));
+        let looks = |(panel, nodes): &(Panel, Vec<[f64; 2]>)| {
+            panel.places(Digits::All).map_or(nodes.len(), |count| nodes.len().min(count))
+        };
         if panels.iter().map(looks).sum::<usize>().saturating_mul(field.locations.len()) > WORK {
             return None;
         }
@@ -192,8 +194,8 @@ impl Sums<'_> {
 
     /// The places of a panel between which sums are interpolated, if that saves work.
     fn places(&self, panel: &Panel, nodes: usize) -> Option<Places> {
-        let count = panel.places(Digits::All);
-        (4 * count <= 3 * nodes).then(|| Places::new(panel.from, panel.to, count))
+        let count = panel.places(Digits::All).filter(|count| 4 * count <= 3 * nodes)?;
+        Some(Places::new(panel.from, panel.to, count))
     }
 
     /// The sums at the nodes of a panel, interpolated between places.
@@ -276,12 +278,15 @@ impl Cuts {
 
     /// The length within which everything between two cuts varies: the scales of the arms there, and the standard
     /// deviation of the count over the rate at which its mean falls.
-    fn fineness(&self, field: &Field, scale: f64, from: f64, to: f64) -> f64 {
+    /// Also the least variance of the count.
+    fn fineness(&self, field: &Field, scale: f64, from: f64, to: f64) -> (f64, f64) {
         let places: Vec<f64> = (0..5).map(|place| from + (to - from) * (f64::from(place) + 0.5) / 5.0).collect();
         let places = if self.at.len() > 100 { &places[2..3] } else { &places[..] };
         let ratio = |of: sums::Moments| of.variance.sqrt().max(0.7) / of.slope.max(1e-300);
-        let threshold = field.moments(places).into_iter().map(ratio).fold(f64::INFINITY, f64::min);
+        let moments = field.moments(places);
+        let variance = moments.iter().map(|of| of.variance).fold(f64::INFINITY, f64::min);
+        let threshold = moments.into_iter().map(ratio).fold(f64::INFINITY, f64::min);
         let squares = 1.0 / (scale * scale) + 1.0 / (threshold * threshold);
-        (1.0 / squares.sqrt()).min(to - from)
+        ((1.0 / squares.sqrt()).min(to - from), variance)
     }
 }

@@ -19,8 +19,11 @@ use std::f64::consts::PI;
 pub(crate) struct Panel {
     pub(super) from: f64,
     pub(super) to: f64,
-    /// The smallest scale of an arm in it.
+    /// The smallest scale of an arm in it, and the length within which everything varies.
     pub(super) scale: f64,
+    pub(super) fine: f64,
+    /// The least variance of the count.
+    pub(super) variance: f64,
     /// How many nodes it has.
     pub(super) nodes: usize,
     /// Whether these are Gauss and Legendre's.
@@ -55,19 +58,24 @@ impl Places {
     }
 }
 
+/// The least variance of the count for which a law is condensed, for work and for what is kept. G is followed from two
+/// sides, q <= 1/2 and above. At the arm's own q(t) both are the same, between places they are taken at another q, where
+/// they differ by the product of all |1 - 2 q_j|: less than exp(-2 variance).
+const ENOUGH: [f64; 2] = [20.0, 10.0];
+
 impl Panel {
     /// How many places show everything that is no narrower than the smallest scale: to 13 digits for work, to 8 for what
-    /// is kept.
-    pub(super) fn places(&self, digits: Digits) -> usize {
+    /// is kept. None if the count varies too little for places to stand for nodes.
+    pub(super) fn places(&self, digits: Digits) -> Option<usize> {
         let lengths = 0.5 * (self.to - self.from) / self.scale;
-        let count = match digits {
-            // Short ones by how fast a power series converges, long ones by how fine a bell is.
-            Digits::All => (10.0 + 14.0 * lengths).min(22.0 + 9.0 * lengths),
-            Digits::Kept => (6.0 + 8.0 * lengths).min(10.0 + 6.0 * lengths),
+        // Short ones by how fast a power series converges, long ones by how fine a bell is.
+        let (count, enough) = match digits {
+            Digits::All => ((10.0 + 14.0 * lengths).min(26.0 + 11.0 * lengths), ENOUGH[0]),
+            Digits::Kept => ((6.0 + 8.0 * lengths).min(10.0 + 6.0 * lengths), ENOUGH[1]),
         };
         #[expect(clippy::cast_sign_loss, reason = "a length over a length")]
         let count = count.min(1e6) as usize;
-        count
+        (self.variance >= enough).then_some(count)
     }
 }
 
@@ -81,8 +89,8 @@ pub(super) enum Digits {
 /// As far as a kept law looks at what is 0 or 1: up to this.
 const SURE: f64 = 1e-9;
 
-/// The law between the places where it is neither 0 nor 1, at other nodes, and these places; `nodes` are Gauss and
-/// Legendre's in equal parts of the panel. None if that is all of it.
+/// The law between the places where it is neither 0 nor 1, at other nodes; `nodes` are Gauss and Legendre's in equal parts
+/// of the panel.
 pub(super) fn trimmed(panel: &Panel, nodes: &[Node]) -> Option<(Panel, Vec<Node>)> {
     let near = |of: &[f64], value: f64| {
         let first = of.first().map_or(0.0, |c| (c - value).abs());
@@ -92,9 +100,12 @@ pub(super) fn trimmed(panel: &Panel, nodes: &[Node]) -> Option<(Panel, Vec<Node>
     let all = |node: &Node| near(&node.low, 1.0) && near(&node.high, 0.0);
     let from = nodes.iter().take_while(|node| none(node)).last().map_or(panel.from, |node| node.at);
     let to = nodes.iter().rev().take_while(|node| all(node)).last().map_or(panel.to, |node| node.at);
-    if to - from > 0.9 * (panel.to - panel.from) || from >= to {
+    if from >= to {
         return None;
     }
+    #[expect(clippy::cast_sign_loss, reason = "a length over a length")]
+    let enough = ((8.0 + 1.3 * (to - from) / panel.fine) as usize).min(quadrature::MOST);
+    let wanted = if panel.places(Digits::Kept).is_some() { quadrature::MOST } else { enough };
     let parts = nodes.len().div_ceil(quadrature::MOST);
     let (count, length) = (nodes.len() / parts, (panel.to - panel.from) / parts as f64);
     // Weights of interpolation between Legendre's nodes.
@@ -105,19 +116,18 @@ pub(super) fn trimmed(panel: &Panel, nodes: &[Node]) -> Option<(Panel, Vec<Node>
             sign * ((1.0 - x * x) * nodes[place].weight).max(0.0).sqrt()
         })
         .collect();
-    let made =
-        quadrature::nodes(&[from, to], quadrature::MOST, |_, _| f64::INFINITY).into_iter().map(|[at, weight]| {
-            #[expect(clippy::cast_sign_loss, reason = "within the panel")]
-            let part = (((at - panel.from) / length) as usize).min(parts - 1);
-            let own = &nodes[part * count..(part + 1) * count];
-            let places = Places { at: own.iter().map(|node| node.at).collect(), weights: weights.clone() };
-            let mut node = Node { at, weight, low: Vec::new(), high: Vec::new() };
-            for (of, share) in own.iter().zip(places.shares(at)) {
-                add(&mut node.low, &of.low, share);
-                add(&mut node.high, &of.high, share);
-            }
-            node
-        });
+    let made = quadrature::nodes(&[from, to], wanted, |_, _| f64::INFINITY).into_iter().map(|[at, weight]| {
+        #[expect(clippy::cast_sign_loss, reason = "within the panel")]
+        let part = (((at - panel.from) / length) as usize).min(parts - 1);
+        let own = &nodes[part * count..(part + 1) * count];
+        let places = Places { at: own.iter().map(|node| node.at).collect(), weights: weights.clone() };
+        let mut node = Node { at, weight, low: Vec::new(), high: Vec::new() };
+        for (of, share) in own.iter().zip(places.shares(at)) {
+            add(&mut node.low, &of.low, share);
+            add(&mut node.high, &of.high, share);
+        }
+        node
+    });
     let made: Vec<Node> = made.collect();
     Some((Panel { from, to, nodes: made.len(), ..panel.clone() }, made))
 }
