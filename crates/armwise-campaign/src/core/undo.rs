@@ -17,12 +17,12 @@ pub(super) enum Undo {
     /// All of it.
     Whole(Box<State>),
     /// What choices and rewards may change.
-    Rounds(Rounds),
+    Rounds(Touched),
 }
 
 /// Rounds and their segments as they were.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(super) struct Touched {
     model: Sha,
     rounds: BTreeMap<u64, OfRound>,
     /// The last entry that touched a segment, and whether it has something to learn.
@@ -35,7 +35,7 @@ type OfRound = (Option<RoundInfo>, Option<Aside>, Option<Held>);
 impl Undo {
     /// Of a state that these drafts are about to change. `settles` says that there may be a checkpoint among the entries.
     pub(super) fn of(state: &State, drafts: &[Draft<'_>], settles: bool) -> Self {
-        let mut kept = Rounds { model: state.model, rounds: BTreeMap::new(), segments: BTreeMap::new() };
+        let mut kept = Touched { model: state.model, rounds: BTreeMap::new(), segments: BTreeMap::new() };
         let small = state.length > 1 && !settles && drafts.iter().all(|draft| kept.take(state, draft));
         if small { Self::Rounds(kept) } else { Self::Whole(Box::new(state.clone())) }
     }
@@ -44,7 +44,7 @@ impl Undo {
     pub(super) fn restore(self, state: &mut State) {
         match self {
             Self::Whole(before) => *state = *before,
-            Self::Rounds(Rounds { model, rounds, segments }) => {
+            Self::Rounds(Touched { model, rounds, segments }) => {
                 state.model = model;
                 for (round, (info, aside, held)) in rounds {
                     put(&mut state.rounds, round, info);
@@ -71,7 +71,7 @@ fn put<T>(map: &mut BTreeMap<u64, T>, key: u64, value: Option<T>) {
     };
 }
 
-impl Rounds {
+impl Touched {
     /// Keeps what a draft changes; whether that is all it can change.
     fn take(&mut self, state: &State, draft: &Draft<'_>) -> bool {
         match &draft.command {
