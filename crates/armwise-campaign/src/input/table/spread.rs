@@ -29,6 +29,7 @@ pub(super) struct Lines {
 
 /// Takes `runs` runs of `run` lines each. None for a file that is packed, in two-byte characters, or that seems to have
 /// fewer than `large` times as many lines.
+#[expect(clippy::cast_sign_loss, reason = "numbers of bytes and lines are not negative")]
 pub(super) fn lines(
     file: &File,
     rules: &TableRules,

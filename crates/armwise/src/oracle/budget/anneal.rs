@@ -43,8 +43,8 @@ pub(super) struct Shares {
     pub(super) wanted: Vec<Vec<f64>>,
 }
 
-/// The prices and shares; none for few rows, if a row may have several arms, or if the steps did not arrive. With `few`, also if there
-/// are too few equal rows for this to be cheap.
+/// The prices and shares; none for few rows, if a row may have several arms, or if the steps did not arrive. With `few`,
+/// also if there are too few equal rows for this to be cheap.
 pub(super) fn anneal(problem: &Problem, scores: &Scores<'_>, few: bool) -> Option<(Prices, Shares)> {
     let limits = problem.limits.len();
     let amounts: Vec<f64> =

@@ -213,6 +213,7 @@ impl<'a> Start<'a> {
 }
 
 /// Whole numbers near these, together at most `all`: rounded down, then up where most is missing.
+#[expect(clippy::cast_sign_loss, reason = "shares are not negative")]
 fn whole(wanted: &[f64], all: usize) -> Vec<usize> {
     let floors = wanted.iter().map(|&wanted| (wanted as usize).min(all));
     let mut counts: Vec<usize> = floors.collect();
