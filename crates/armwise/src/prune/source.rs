@@ -3,7 +3,7 @@
 //! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
 //! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
-use super::bound::{Both, Fill, Formula, Found, FromNorm};
+use super::bound::{Both, Bound, Fill, Formula, Found, FromNorm, Need, Reaching, WidthSource};
 use crate::kernel::{Directions, Packed, Products};
 use crate::score::{BlockScorer, Scorer};
 use crate::{Arms, Features};
@@ -27,6 +27,7 @@ pub(crate) struct Room {
     coefficients: Vec<f64>,
     upper: Vec<f64>,
     lower: Vec<f64>,
+    places: Vec<usize>,
 }
 
 impl Bounds {
@@ -66,7 +67,7 @@ impl Bounds {
         room: &mut Room,
         mut see: impl FnMut(usize, &[f64], &[f64]),
     ) -> bool {
-        let Room { products, ids, coefficients, upper, lower } = room;
+        let Room { products, ids, coefficients, upper, lower, .. } = room;
         self.multiply(scorer, part, products);
         upper.resize(part.len(), 0.0);
         lower.resize(part.len(), 0.0);
@@ -88,6 +89,90 @@ impl Bounds {
             see(block, upper, lower);
         }
         true
+    }
+}
+
+impl Bounds {
+    /// Calls `see` for each block with the row and the bound of the eligible arms of a part that may reach the block's
+    /// floor, and perhaps of some that do not. Draws are made only where they matter: not for arms that even the largest
+    /// draw leaves below the floor, and of the others only the bits where these tell enough. False as in
+    /// [`each_block`](Self::each_block).
+    pub(crate) fn each_reaching(
+        &self,
+        scorer: &Scorer<'_>,
+        part: &Arms<'_>,
+        room: &mut Room,
+        floor: impl Fn(usize) -> f64,
+        mut see: impl FnMut(usize, usize, Bound),
+    ) -> bool {
+        self.multiply(scorer, part, &mut room.products);
+        let Room { products, ids, coefficients, places, .. } = room;
+        for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
+            let found = match self.from {
+                From::Means(_) => None,
+                From::Widths(_) => Some(Found(products.widths(block))),
+            };
+            let of = Products32 { formula, dots: products.dots(block), norms: products.norms(), found };
+            let (floor, constant) = (floor(block), own.constant());
+            let most = constant.unwrap_or(own.bonus.most);
+            places.clear();
+            of.places(most, floor, places);
+            if part.eligible_per_row() > 0 {
+                places.retain(|&row| part.is_eligible(row, block));
+            }
+            if let Some(constant) = constant {
+                coefficients.clear();
+                coefficients.resize(places.len(), constant);
+            } else {
+                let need = |row: usize, (base, factor)| of.need(row, Need { floor, base, factor });
+                own.coefficients_reaching(part, scorer.kernel, places, need, ids, coefficients);
+            }
+            for (&row, &coefficient) in places.iter().zip(&*coefficients) {
+                let bound = of.bound(row, coefficient);
+                if !(bound.upper.is_finite() && bound.lower.is_finite()) {
+                    return false;
+                }
+                see(block, row, bound);
+            }
+        }
+        true
+    }
+}
+
+/// The products of a part's arms in one block.
+#[derive(Clone, Copy)]
+struct Products32<'a> {
+    formula: Formula,
+    dots: &'a [f32],
+    norms: &'a [f32],
+    found: Option<Found<'a>>,
+}
+
+impl Products32<'_> {
+    fn places(self, most: f64, floor: f64, places: &mut Vec<usize>) {
+        let Self { formula, dots, norms, found } = self;
+        if most == f64::INFINITY || floor == f64::NEG_INFINITY {
+            return places.extend(0..dots.len());
+        }
+        match found {
+            None => {
+                pulp::Arch::new().dispatch(Reaching { formula, most, floor, dots, norms, widths: FromNorm, places });
+            }
+            Some(widths) => pulp::Arch::new().dispatch(Reaching { formula, most, floor, dots, norms, widths, places }),
+        }
+    }
+
+    fn range(self, row: usize) -> (f64, f64) {
+        let norm = f64::from(self.norms[row]);
+        self.found.map_or_else(|| FromNorm.range(self.formula, row, norm), |found| found.range(self.formula, row, norm))
+    }
+
+    fn bound(self, row: usize, coefficient: f64) -> Bound {
+        self.formula.bound(f64::from(self.dots[row]), f64::from(self.norms[row]), coefficient, self.range(row))
+    }
+
+    fn need(self, row: usize, need: Need) -> f64 {
+        need.draw(self.formula, f64::from(self.dots[row]), f64::from(self.norms[row]), self.range(row))
     }
 }
 

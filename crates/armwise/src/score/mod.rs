@@ -239,6 +239,25 @@ impl BlockScorer<'_> {
         self.bonus.coefficients(out);
     }
 
+    /// The coefficients of some rows of a part, without those of rows that do not matter: of `rows` only those are kept
+    /// whose draw may be at least `need`, which is asked with base and factor of coefficient(z) = base + factor z.
+    pub(crate) fn coefficients_reaching(
+        &self,
+        part: &Arms<'_>,
+        kernel: Kernel,
+        rows: &mut Vec<usize>,
+        need: impl Fn(usize, (f64, f64)) -> f64,
+        keys: &mut Vec<u64>,
+        out: &mut Vec<f64>,
+    ) {
+        keys.clear();
+        keys.extend(rows.iter().map(|&row| self.drawn.key(part.keys(), row)));
+        if let Some(line) = self.bonus.rising_line() {
+            self.drawn.keep(kernel, keys, rows, |row| need(row, line));
+        }
+        self.coefficients(keys, out);
+    }
+
     /// The coefficients of the arms with these ids; none if ids do not tell.
     pub(crate) fn coefficients_of_ids(&self, ids: &[u64], out: &mut Vec<f64>) -> Option<()> {
         self.drawn.is_by_id().then(|| self.coefficients(ids, out))
