@@ -109,12 +109,9 @@ impl Kernel {
         }
     }
 
-    /// Whether it has the widest registers that there are, and twice as many of them as the others.
-    pub(crate) fn is_widest(self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        return self.0 == Path::Avx512;
-        #[cfg(not(target_arch = "x86_64"))]
-        false
+    /// Whether it has no instructions of its own.
+    pub(crate) fn is_portable(self) -> bool {
+        self.0 == Path::Portable
     }
 
     /// Does work of plain loops, compiled for this path's registers. Only what is always inlined into it is.

@@ -40,24 +40,27 @@ impl Philox {
     /// If there are not as many places as ids.
     pub(crate) fn bits(&self, kernel: Kernel, ids: &[u64], out: &mut [u64]) {
         assert_eq!(ids.len(), out.len(), "a place for each id");
-        let done = match kernel.0 {
+        match kernel.0 {
             #[cfg(target_arch = "x86_64")]
-            Path::Avx512 => {
-                let (ids, out) = (ids.as_chunks().0, out.as_chunks_mut().0);
-                // SAFETY: the path is one that the processor has.
-                unsafe { avx512(self, ids, out) };
-                8 * ids.len()
-            }
+            // SAFETY: the path is one that the processor has.
+            Path::Avx512 => in_groups(ids, out, |ids, out| unsafe { avx512(self, ids, out) }),
             #[cfg(target_arch = "x86_64")]
-            Path::Avx2 => {
-                let (ids, out) = (ids.as_chunks().0, out.as_chunks_mut().0);
-                // SAFETY: the path is one that the processor has.
-                unsafe { avx2(self, ids, out) };
-                4 * ids.len()
-            }
-            Path::Portable => 0,
-        };
-        portable(self, &ids[done..], &mut out[done..]);
+            // SAFETY: as above.
+            Path::Avx2 => in_groups(ids, out, |ids, out| unsafe { avx2(self, ids, out) }),
+            Path::Portable => portable(self, ids, out),
+        }
+    }
+}
+
+/// Whole groups, then the rest as one group with ids that nobody asks for.
+fn in_groups<const L: usize>(ids: &[u64], out: &mut [u64], make: impl Fn(&[[u64; L]], &mut [[u64; L]])) {
+    let ((some, rest), (some_out, rest_out)) = (ids.as_chunks(), out.as_chunks_mut());
+    make(some, some_out);
+    if !rest.is_empty() {
+        let (mut last, mut made) = ([[0; L]], [[0; L]]);
+        last[0][..rest.len()].copy_from_slice(rest);
+        make(&last, &mut made);
+        rest_out.copy_from_slice(&made[0][..rest.len()]);
     }
 }
 

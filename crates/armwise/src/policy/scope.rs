@@ -7,8 +7,7 @@
 
 use super::Draw;
 use crate::error::{Error, check};
-use crate::kernel::Kernel;
-use crate::random::{LARGEST, Student, best_normal, best_uniform, may_reach};
+use crate::random::{LARGEST, Student, best_normal, best_uniform};
 use crate::theory::optimistic;
 use crate::{Draws, Keys, Round, Stream};
 use serde::{Deserialize, Serialize};
@@ -245,25 +244,13 @@ impl Drawn {
         }
     }
 
-    /// Keeps the rows, and their keys, whose Z may be at least what they need: by the bits alone, where Z is a normal number
-    /// of its key.
-    pub(crate) fn keep(&self, kernel: Kernel, keys: &mut Vec<u64>, rows: &mut Vec<usize>, need: impl Fn(usize) -> f64) {
-        if self.draw != Draw::Normal || !matches!(self.scope, Scope::Own | Scope::Group(_)) {
-            return;
+    /// Numbers that Z of the arms with these keys does not exceed; false where they cost as much as Z itself.
+    pub(crate) fn ceilings(&self, keys: &[u64], out: &mut [f64]) -> bool {
+        let fits = self.draw == Draw::Normal && matches!(self.scope, Scope::Own | Scope::Group(_));
+        if fits {
+            self.own.ceilings(keys, out);
         }
-        let mut bits = [0; 256];
-        let mut kept = 0;
-        for first in (0..keys.len()).step_by(bits.len()) {
-            let some = first..keys.len().min(first + bits.len());
-            let bits = &mut bits[..some.len()];
-            self.own.many_bits(kernel, &keys[some.clone()], bits);
-            for (place, &bits) in some.zip(&*bits) {
-                (keys[kept], rows[kept]) = (keys[place], rows[place]);
-                kept += usize::from(may_reach(bits, need(rows[place])));
-            }
-        }
-        keys.truncate(kept);
-        rows.truncate(kept);
+        fits
     }
 
     /// Z of the arms with these keys.

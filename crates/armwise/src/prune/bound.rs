@@ -25,9 +25,7 @@
 //! infinite; then, as for any number that is not finite, nothing is pruned.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
-#![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 
-use crate::kernel::EIGHT;
 use crate::policy::Times;
 
 /// Covers the error of a norm computed in f32, at most half a percent for any dimension that has a formula.
@@ -100,26 +98,6 @@ impl Formula {
         let (narrow, wide) = (self.times.of(g, least), self.times.of(g, most));
         let error = self.of_dot * above + self.tiny * (1.0 + above) + 1e-12 * (dot.abs() + narrow.abs() + wide.abs());
         Bound { upper: dot + narrow.max(wide) + error, lower: dot + narrow.min(wide) - error }
-    }
-}
-
-/// What a draw must be for a bound to reach a floor.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Need {
-    pub(crate) floor: f64,
-    /// base and factor > 0 of coefficient(z) = base + factor z.
-    pub(crate) base: f64,
-    pub(crate) factor: f64,
-}
-
-impl Need {
-    /// With any draw below this, no bound of the formula reaches the floor; only a positive number says something.
-    pub(crate) fn draw(self, formula: Formula, dot: f64, norm: f64, (_, most): (f64, f64)) -> f64 {
-        let above = formula.above(norm);
-        let fixed = dot + formula.of_dot * above + formula.tiny * (1.0 + above);
-        let rest = self.floor - fixed - 1e-9 * (dot.abs() + self.floor.abs());
-        // Without the width nothing is positive below, and 1e-9 covers all roundings.
-        (rest / formula.times.of(1.0, most) * (1.0 - 1e-9) - self.base) / self.factor - 1e-9 * (self.base.abs() / self.factor)
     }
 }
 
@@ -209,6 +187,22 @@ impl Ends for Both<'_> {
     }
 }
 
+/// Upper ends.
+pub(crate) struct Upper<'a>(pub(crate) &'a mut [f64]);
+
+impl Ends for Upper<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, row: usize, bound: Bound) -> bool {
+        self.0[row] = bound.upper;
+        bound.upper.is_finite()
+    }
+}
+
 /// Upper ends, rounded up to f32.
 pub(crate) struct Uppers<'a>(pub(crate) &'a mut [f32]);
 
@@ -234,75 +228,64 @@ pub(crate) fn rounded_up(x: f64) -> f32 {
     (x + UNIT * x.abs() + SMALLEST) as f32
 }
 
+/// The coefficients of some arms.
+pub(crate) trait Coefficients: Copy {
+    /// Those of the first `count` arms.
+    fn cut(self, count: usize) -> Self;
+    /// That of an arm.
+    fn of(self, row: usize) -> f64;
+}
+
+impl Coefficients for &[f64] {
+    #[inline(always)]
+    fn cut(self, count: usize) -> Self {
+        &self[..count]
+    }
+
+    #[inline(always)]
+    fn of(self, row: usize) -> f64 {
+        self[row]
+    }
+}
+
+/// The same for all arms.
+impl Coefficients for f64 {
+    #[inline(always)]
+    fn cut(self, _: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn of(self, _: usize) -> f64 {
+        self
+    }
+}
+
 /// The bounds of many arms in a block, compiled for the widest registers of the machine; false if one is not finite.
-pub(crate) struct Fill<'a, W, E> {
+pub(crate) struct Fill<'a, C, W, E> {
     pub(crate) formula: Formula,
     pub(crate) dots: &'a [f32],
     pub(crate) norms: &'a [f32],
-    pub(crate) coefficients: &'a [f64],
+    pub(crate) coefficients: C,
     pub(crate) widths: W,
     pub(crate) ends: E,
 }
 
-impl<W: WidthSource, E: Ends> pulp::NullaryFnOnce for Fill<'_, W, E> {
+impl<C: Coefficients, W: WidthSource, E: Ends> pulp::NullaryFnOnce for Fill<'_, C, W, E> {
     type Output = bool;
 
     #[inline(always)]
     fn call(mut self) -> bool {
         let n = self.ends.len();
-        let (dots, norms, coefficients) = (&self.dots[..n], &self.norms[..n], &self.coefficients[..n]);
+        let (dots, norms, coefficients) = (&self.dots[..n], &self.norms[..n], self.coefficients.cut(n));
         let (formula, widths) = (self.formula, self.widths.cut(n));
         let mut finite = true;
         for row in 0..n {
             let (dot, norm) = (f64::from(dots[row]), f64::from(norms[row]));
-            let bound = formula.bound(dot, norm, coefficients[row], widths.range(formula, row, norm));
+            let bound = formula.bound(dot, norm, coefficients.of(row), widths.range(formula, row, norm));
             finite &= self.ends.put(row, bound);
         }
         finite
-    }
-}
-
-/// The arms whose bound may reach a floor with a coefficient of at most `most`; those with a number that is not finite too.
-pub(crate) struct Reaching<'a, W> {
-    pub(crate) formula: Formula,
-    pub(crate) most: f64,
-    pub(crate) floor: f64,
-    pub(crate) dots: &'a [f32],
-    pub(crate) norms: &'a [f32],
-    pub(crate) widths: W,
-    /// Their rows are added here.
-    pub(crate) places: &'a mut Vec<usize>,
-}
-
-impl<W: WidthSource> pulp::NullaryFnOnce for Reaching<'_, W> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let Self { formula, most, floor, dots, norms, widths, places } = self;
-        let n = dots.len().min(norms.len());
-        let (dots, norms, widths) = (&dots[..n], &norms[..n], widths.cut(n));
-        let upper = |row: usize| {
-            let (dot, norm) = (f64::from(dots[row]), f64::from(norms[row]));
-            formula.bound(dot, norm, most, widths.range(formula, row, norm)).upper
-        };
-        let whole = n / EIGHT * EIGHT;
-        for first in (0..whole).step_by(EIGHT) {
-            let mut below = [false; EIGHT];
-            for lane in 0..EIGHT {
-                // Not `>=`: NaN must not count as below the floor.
-                below[lane] = upper(first + lane) < floor;
-            }
-            if below != [true; EIGHT] {
-                places.extend((0..EIGHT).filter(|&lane| !below[lane]).map(|lane| first + lane));
-            }
-        }
-        for row in whole..n {
-            let below = upper(row) < floor;
-            if !below {
-                places.push(row);
-            }
-        }
     }
 }
 

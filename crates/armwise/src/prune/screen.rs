@@ -3,9 +3,12 @@
 //! The width is bounded by the norm alone, so a bound costs one product per block. The features in the columns may
 //! be off by a few units in the last place of f32, which the error of [`bound`](super::bound) covers.
 
-use super::bound::{Formula, FromNorm, Reaching, WidthSource};
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+#![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
+
+use super::bound::{Formula, FromNorm, WidthSource};
 use super::source::formulas_of_norms;
-use crate::kernel::{Kernel, Packed, Products};
+use crate::kernel::{EIGHT, Kernel, Packed, Products};
 use crate::score::Scorer;
 use std::{fmt, sync::Arc};
 
@@ -114,12 +117,10 @@ impl Screen<'_> {
             let most = constant.unwrap_or(bonus.most);
             let Room { ids: own_ids, coefficients, places } = room;
             places.clear();
-            if most == f64::INFINITY {
-                places.extend(0..marked.len());
-            } else {
-                pulp::Arch::new().dispatch(Reaching { formula, most, floor, dots, norms, widths: FromNorm, places });
+            pulp::Arch::new().dispatch(Few { formula, most, floor, dots, norms, reached: marked, places });
+            if !eligible.is_empty() {
+                places.retain(|&row| eligible[row * blocks + block]);
             }
-            places.retain(|&row| !marked[row] && (eligible.is_empty() || eligible[row * blocks + block]));
             own_ids.clear();
             own_ids.extend(places.iter().map(|&row| ids[row]));
             if constant.is_some() || own.coefficients_of_ids(own_ids, coefficients).is_none() {
@@ -136,9 +137,55 @@ impl Screen<'_> {
 }
 
 /// The upper end of a score's bound.
+#[inline(always)]
 fn upper(formula: Formula, coefficient: f64, dot: f32, norm: f32) -> f64 {
     let (dot, norm) = (f64::from(dot), f64::from(norm));
     formula.bound(dot, norm, coefficient, FromNorm.range(formula, 0, norm)).upper
+}
+
+/// The rows that may reach a floor even with the largest coefficient, without those already marked.
+struct Few<'a> {
+    formula: Formula,
+    most: f64,
+    floor: f64,
+    dots: &'a [f32],
+    norms: &'a [f32],
+    reached: &'a [bool],
+    places: &'a mut Vec<usize>,
+}
+
+impl pulp::NullaryFnOnce for Few<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { formula, most, floor, dots, norms, reached, places } = self;
+        if most == f64::INFINITY {
+            places.extend((0..reached.len()).filter(|&row| !reached[row]));
+            return;
+        }
+        let (some_dots, dots_rest) = dots.as_chunks::<EIGHT>();
+        let (some_norms, norms_rest) = norms.as_chunks::<EIGHT>();
+        let upper = |dot: f32, norm: f32| upper(formula, most, dot, norm);
+        for (first, (dots, norms)) in (0..).step_by(EIGHT).zip(some_dots.iter().zip(some_norms)) {
+            let mut below = [false; EIGHT];
+            for lane in 0..EIGHT {
+                // Not `>=`: NaN must not count as below the floor.
+                below[lane] = upper(dots[lane], norms[lane]) < floor;
+            }
+            if below != [true; EIGHT] {
+                places
+                    .extend((0..EIGHT).filter(|&lane| !below[lane] && !reached[first + lane]).map(|lane| first + lane));
+            }
+        }
+        let first = some_dots.len() * EIGHT;
+        for (row, (&dot, &norm)) in (first..).zip(dots_rest.iter().zip(norms_rest)) {
+            let below = upper(dot, norm) < floor;
+            if !below && !reached[row] {
+                places.push(row);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

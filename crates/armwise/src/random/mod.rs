@@ -6,6 +6,6 @@ mod round;
 mod student;
 
 pub(crate) use best::{best_normal, best_uniform};
-pub(crate) use normal::{LARGEST, may_reach};
+pub(crate) use normal::LARGEST;
 pub use round::{Draws, Round, Stream};
 pub(crate) use student::{Student, StudentTails};

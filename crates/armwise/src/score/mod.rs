@@ -239,23 +239,51 @@ impl BlockScorer<'_> {
         self.bonus.coefficients(out);
     }
 
-    /// The coefficients of some rows of a part, without those of rows that do not matter: of `rows` only those are kept
-    /// whose draw may be at least `need`, which is asked with base and factor of coefficient(z) = base + factor z.
-    pub(crate) fn coefficients_reaching(
+    /// The coefficients of some rows of a part, ascending; `keys` is a buffer for the keys of their draws.
+    pub(crate) fn coefficients_of_rows(
         &self,
         part: &Arms<'_>,
-        kernel: Kernel,
-        rows: &mut Vec<usize>,
-        need: impl Fn(usize, (f64, f64)) -> f64,
+        rows: &[usize],
         keys: &mut Vec<u64>,
         out: &mut Vec<f64>,
     ) {
-        keys.clear();
-        keys.extend(rows.iter().map(|&row| self.drawn.key(part.keys(), row)));
-        if let Some(line) = self.bonus.rising_line() {
-            self.drawn.keep(kernel, keys, rows, |row| need(row, line));
+        if let Some(constant) = self.constant() {
+            out.clear();
+            out.resize(rows.len(), constant);
+        } else {
+            self.drawn.keys_into(part.keys(), keys);
+            // Rows are ascending, so that no key is overwritten before it is read.
+            for (place, &row) in rows.iter().enumerate() {
+                keys[place] = keys[row];
+            }
+            self.coefficients(&keys[..rows.len()], out);
         }
-        self.coefficients(keys, out);
+    }
+
+    /// Numbers that the coefficients of a part's arms do not exceed; false where they cost as much as the coefficients.
+    pub(crate) fn ceilings(&self, part: &Arms<'_>, keys: &mut Vec<u64>, out: &mut Vec<f64>) -> bool {
+        self.bonus.rising_line().is_some_and(|line| {
+            self.drawn.keys_into(part.keys(), keys);
+            self.ceilings_of_keys(line, keys, out)
+        })
+    }
+
+    /// As [`ceilings`](Self::ceilings), of some rows.
+    pub(crate) fn ceilings_of_rows(&self, arms: &Arms<'_>, rows: &[usize], out: &mut Vec<f64>) -> bool {
+        let Some(line) = self.bonus.rising_line().filter(|_| self.constant().is_none()) else { return false };
+        let keys: Vec<u64> = rows.iter().map(|&row| self.drawn.key(arms.keys(), row)).collect();
+        self.ceilings_of_keys(line, &keys, out)
+    }
+
+    fn ceilings_of_keys(&self, (base, factor): (f64, f64), keys: &[u64], out: &mut Vec<f64>) -> bool {
+        out.resize(keys.len(), 0.0);
+        if !self.drawn.ceilings(keys, out) {
+            return false;
+        }
+        // The line is the coefficient up to rounding.
+        let above = 1e-9 * base.abs();
+        out.iter_mut().for_each(|z| *z = base + factor * (1.0 + 1e-9) * *z + above);
+        true
     }
 
     /// The coefficients of the arms with these ids; none if ids do not tell.
