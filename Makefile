@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which which-middle off-policy advise fuzz service serve-soak bench-serve schemathesis browser tools
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which which-middle off-policy advise fuzz service serve-soak bench-serve schemathesis browser tools bench-check
 
 test: lint unit doc quick walk exactness python site spark service schemathesis browser
 
@@ -217,6 +217,11 @@ bench: .venv/peers build
 	$(PYTHON) bench/groups.py
 	$(PYTHON) bench/assignment.py --check; assignment=$$?; \
 	$(PYTHON) bench/budget.py --check && exit $$assignment
+
+# Instructions of five small cases against those kept in bench/instructions.json: finds a slow-down on any machine.
+bench-check:
+	@valgrind --version >/dev/null 2>&1 || (apt-get update && apt-get install -y valgrind)
+	python3 bench/instructions.py
 
 # A minimal Rust lacks the first two; the pages of the service use curl; the test of power cuts compiles a file of C.
 tools:

@@ -12,12 +12,19 @@
 //!                                                 with "runs": 3 rounds t, t + 1 and t + 2 one after the other, each
 //!                                                 timed (`runs`), the last of them answered
 //! {"learn": {"rewards": [...]}}                   of the last decision, in its order; answers seconds
+//! {"pass": {"runs": 3}}                           reads all features once and does next to nothing with them, with the same
+//!                                                 threads: what no choice that looks at every arm can beat (`runs`)
+//! {"draws": {"n": 65536, "runs": 20}}             makes so many normal numbers on one thread, each time timed (`runs`)
 //! ```
 #![expect(clippy::print_stdout, reason = "the answers")]
+#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-use armwise::{Algorithm, Arms, Catalogue, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round};
+use armwise::{
+    Algorithm, Arms, Catalogue, Constraint, Decision, Features, Learner, Model, Observation, Reward, Round, Stream,
+    tasks,
+};
 use serde::Deserialize;
-use std::{error::Error, fs, io, time::Instant};
+use std::{error::Error, fs, hint::black_box, io, time::Instant};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -25,6 +32,8 @@ enum Ask {
     Load(Load),
     Choose(Choose),
     Learn(Learn),
+    Pass(Pass),
+    Draws(Draws),
 }
 
 #[derive(Deserialize)]
@@ -59,6 +68,17 @@ struct Choose {
 
 fn once() -> u64 {
     1
+}
+
+#[derive(Deserialize)]
+struct Pass {
+    runs: usize,
+}
+
+#[derive(Deserialize)]
+struct Draws {
+    n: u64,
+    runs: usize,
 }
 
 #[derive(Deserialize)]
@@ -143,6 +163,26 @@ impl Loaded {
         Ok(serde_json::json!({ "seconds": seconds, "runs": runs, "chosen": chosen }))
     }
 
+    /// Every element is read once, with the widest registers.
+    fn pass(&self, ask: &Pass) -> Result<serde_json::Value, armwise::Error> {
+        /// A part of this many elements is a task.
+        const PART: usize = 1 << 16;
+        let arms = self.x.arms(self.d)?;
+        let once = || match arms.features() {
+            Features::F32(x) => {
+                let parts: Vec<&[f32]> = x.chunks(PART).collect();
+                tasks::share(parts.len(), || 0, |sum, part| *sum ^= bits_of(parts[part], |x| u64::from(x.to_bits())))
+            }
+            Features::F64(x) => {
+                let parts: Vec<&[f64]> = x.chunks(PART).collect();
+                tasks::share(parts.len(), || 0, |sum, part| *sum ^= bits_of(parts[part], f64::to_bits))
+            }
+        };
+        let read = || seconds(ask.runs, || drop(black_box(once())));
+        let runs = self.pool.as_ref().map_or_else(read, |pool| pool.install(read));
+        Ok(serde_json::json!({ "runs": runs }))
+    }
+
     fn learn(&mut self, ask: &Learn) -> Result<serde_json::Value, Box<dyn Error>> {
         let decision = self.last.take().ok_or("nothing was chosen")?;
         let rewards: Vec<Reward> = (decision.arms.iter().zip(&ask.rewards))
@@ -154,6 +194,30 @@ impl Loaded {
     }
 }
 
+fn seconds(runs: usize, mut call: impl FnMut()) -> Vec<f64> {
+    let timed = |_| {
+        let start = Instant::now();
+        call();
+        start.elapsed().as_secs_f64()
+    };
+    (0..runs).map(timed).collect()
+}
+
+fn bits_of<T: Copy>(x: &[T], bits: impl Fn(T) -> u64) -> u64 {
+    pulp::Arch::new().dispatch(
+        #[inline(always)]
+        || x.iter().fold(0, |all, &x| all | bits(x)),
+    )
+}
+
+fn draw(ask: &Draws) -> serde_json::Value {
+    let ids: Vec<u64> = (0..ask.n).collect();
+    let mut out = vec![0.0; ids.len()];
+    let draws = Round::new(1, 1).draws(0, Stream::BONUS);
+    let runs = seconds(ask.runs, || draws.normals(black_box(&ids), black_box(&mut out)));
+    serde_json::json!({ "runs": runs })
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
     let mut loaded: Option<Loaded> = None;
     for line in io::stdin().lines() {
@@ -163,6 +227,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 loaded = Some(load(&ask)?);
                 serde_json::json!({})
             }
+            (Ask::Draws(ask), _) => draw(&ask),
+            (Ask::Pass(ask), Some(loaded)) => loaded.pass(&ask)?,
             (Ask::Choose(ask), Some(loaded)) => loaded.choose(&ask)?,
             (Ask::Learn(ask), Some(loaded)) => loaded.learn(&ask)?,
             (_, None) => return Err("nothing is loaded".into()),

@@ -25,7 +25,7 @@ mod x86;
 pub(crate) use means::Directions;
 pub(crate) use order::{ordered, unordered};
 pub(crate) use packed::{Packed, triangle};
-pub(crate) use philox::FACTORS;
+pub(crate) use philox::{FACTORS, Philox};
 pub(crate) use reach::EIGHT;
 pub(crate) use scalar::{dot, square};
 use tiles::Convert;
@@ -107,6 +107,11 @@ impl Kernel {
             Path::Avx2 => "avx2",
             Path::Portable => "portable",
         }
+    }
+
+    /// Whether it has no instructions of its own.
+    pub(crate) fn is_portable(self) -> bool {
+        self.0 == Path::Portable
     }
 
     /// Does work of plain loops, compiled for this path's registers. Only what is always inlined into it is.

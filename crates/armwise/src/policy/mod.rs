@@ -228,6 +228,11 @@ impl<'p> Bonus<'p> {
         Some(Law { draw: self.draw, scope: self.scope, base, factor, of_width: self.times == Times::Width })
     }
 
+    /// base and factor > 0 of coefficient(z) = base + factor z up to rounding, where the policy tells.
+    pub(crate) fn rising_line(&self) -> Option<(f64, f64)> {
+        self.line.filter(|(base, factor)| base.is_finite() && *factor > 0.0 && factor.is_finite())
+    }
+
     /// The coefficient of one draw.
     pub(crate) fn constant(&self, draw: f64) -> f64 {
         let mut one = [draw];

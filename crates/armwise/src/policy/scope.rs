@@ -244,6 +244,15 @@ impl Drawn {
         }
     }
 
+    /// Numbers that Z of the arms with these keys does not exceed; false where they cost as much as Z itself.
+    pub(crate) fn ceilings(&self, keys: &[u64], out: &mut [f64]) -> bool {
+        let fits = self.draw == Draw::Normal && matches!(self.scope, Scope::Own | Scope::Group(_));
+        if fits {
+            self.own.ceilings(keys, out);
+        }
+        fits
+    }
+
     /// Z of the arms with these keys.
     pub(crate) fn fill(&self, keys: &[u64], out: &mut [f64]) {
         if let Some(common) = self.constant() {

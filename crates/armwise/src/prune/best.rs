@@ -81,20 +81,17 @@ impl<'a, 'p> Search<'a, 'p> {
         let part = self.arms.slice(first..self.arms.len().min(first + self.rows_per_task));
         let blocks = self.scorer.blocks.len();
         let mut many = false;
-        let see = |block: usize, upper: &[f64], lower: &[f64]| {
-            candidates.floor = candidates.floor.max(unordered(self.floor.load(Relaxed)));
-            for (row, (&upper, &lower)) in upper.iter().zip(lower).enumerate() {
-                if upper >= candidates.floor && part.is_eligible(row, block) {
-                    let place = (first + row) * blocks + block;
-                    if candidates.push(Candidate { bound: Bound { upper, lower }, place }) {
-                        self.floor.fetch_max(ordered(candidates.floor), Relaxed);
-                        many |= !is_few(candidates.arms.len().saturating_sub(2 * self.k), *seen + row + 1);
-                    }
-                }
+        candidates.floor = candidates.floor.max(unordered(self.floor.load(Relaxed)));
+        let floor = candidates.floor;
+        let see = |block: usize, row: usize, bound: Bound| {
+            let place = (first + row) * blocks + block;
+            if bound.upper >= candidates.floor && candidates.push(Candidate { bound, place }) {
+                self.floor.fetch_max(ordered(candidates.floor), Relaxed);
+                many |= !is_few(candidates.arms.len().saturating_sub(2 * self.k), *seen + blocks * (row + 1));
             }
-            *seen += upper.len();
         };
-        let finite = self.bounds.each_block(self.scorer, &part, room, see);
+        let finite = self.bounds.each_reaching(self.scorer, &part, room, |_| floor, see);
+        *seen += blocks * part.len();
         if let Some(memory) = self.memory {
             let (products, formula) = (&room.products, self.bounds.formulas[0]);
             let mut memory = memory.part(task);

@@ -187,6 +187,22 @@ impl Ends for Both<'_> {
     }
 }
 
+/// Upper ends.
+pub(crate) struct Upper<'a>(pub(crate) &'a mut [f64]);
+
+impl Ends for Upper<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn put(&mut self, row: usize, bound: Bound) -> bool {
+        self.0[row] = bound.upper;
+        bound.upper.is_finite()
+    }
+}
+
 /// Upper ends, rounded up to f32.
 pub(crate) struct Uppers<'a>(pub(crate) &'a mut [f32]);
 
@@ -212,28 +228,61 @@ pub(crate) fn rounded_up(x: f64) -> f32 {
     (x + UNIT * x.abs() + SMALLEST) as f32
 }
 
+/// The coefficients of some arms.
+pub(crate) trait Coefficients: Copy {
+    /// Those of the first `count` arms.
+    fn cut(self, count: usize) -> Self;
+    /// That of an arm.
+    fn of(self, row: usize) -> f64;
+}
+
+impl Coefficients for &[f64] {
+    #[inline(always)]
+    fn cut(self, count: usize) -> Self {
+        &self[..count]
+    }
+
+    #[inline(always)]
+    fn of(self, row: usize) -> f64 {
+        self[row]
+    }
+}
+
+/// The same for all arms.
+impl Coefficients for f64 {
+    #[inline(always)]
+    fn cut(self, _: usize) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn of(self, _: usize) -> f64 {
+        self
+    }
+}
+
 /// The bounds of many arms in a block, compiled for the widest registers of the machine; false if one is not finite.
-pub(crate) struct Fill<'a, W, E> {
+pub(crate) struct Fill<'a, C, W, E> {
     pub(crate) formula: Formula,
     pub(crate) dots: &'a [f32],
     pub(crate) norms: &'a [f32],
-    pub(crate) coefficients: &'a [f64],
+    pub(crate) coefficients: C,
     pub(crate) widths: W,
     pub(crate) ends: E,
 }
 
-impl<W: WidthSource, E: Ends> pulp::NullaryFnOnce for Fill<'_, W, E> {
+impl<C: Coefficients, W: WidthSource, E: Ends> pulp::NullaryFnOnce for Fill<'_, C, W, E> {
     type Output = bool;
 
     #[inline(always)]
     fn call(mut self) -> bool {
         let n = self.ends.len();
-        let (dots, norms, coefficients) = (&self.dots[..n], &self.norms[..n], &self.coefficients[..n]);
+        let (dots, norms, coefficients) = (&self.dots[..n], &self.norms[..n], self.coefficients.cut(n));
         let (formula, widths) = (self.formula, self.widths.cut(n));
         let mut finite = true;
         for row in 0..n {
             let (dot, norm) = (f64::from(dots[row]), f64::from(norms[row]));
-            let bound = formula.bound(dot, norm, coefficients[row], widths.range(formula, row, norm));
+            let bound = formula.bound(dot, norm, coefficients.of(row), widths.range(formula, row, norm));
             finite &= self.ends.put(row, bound);
         }
         finite

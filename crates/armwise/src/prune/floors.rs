@@ -1,5 +1,6 @@
 //! Rows, and arms, that may reach floors: one floor per block, from prices of an oracle.
 
+use super::bound::Bound;
 use super::source::{Bounds, Room};
 use super::{is_few, means_for, pays};
 use crate::oracle::pairs_above;
@@ -64,14 +65,9 @@ fn reaching(
     floors: &[f64],
     room: &mut Room,
 ) -> Option<Vec<usize>> {
-    let masked = part.eligible_per_row() > 0;
     let mut reached = vec![false; part.len()];
-    let finite = bounds.each_block(scorer, part, room, |block, upper, _| {
-        let floor = floors[block];
-        for (row, (reached, upper)) in reached.iter_mut().zip(upper).enumerate() {
-            *reached |= *upper >= floor && (!masked || part.is_eligible(row, block));
-        }
-    });
+    let see = |block: usize, row: usize, bound: Bound| reached[row] |= bound.upper >= floors[block];
+    let finite = bounds.each_reaching(scorer, part, room, |block| floors[block], see);
     finite.then(|| (0..part.len()).filter(|&row| reached[row]).collect())
 }
 

@@ -3,10 +3,13 @@
 //! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
 //! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
-use super::bound::{Both, Fill, Formula, Found, FromNorm};
-use crate::kernel::{Directions, Packed, Products};
+use super::bound::{Both, Bound, Coefficients, Ends, Fill, Formula, Found, FromNorm, Upper};
+use crate::kernel::{Directions, EIGHT, Kernel, Packed, Products};
 use crate::score::{BlockScorer, Scorer};
 use crate::{Arms, Features};
+
+/// If the largest draw leaves more than one arm in this many, the bits of all draws are made, which dismiss most of them.
+const MANY: usize = 6;
 
 /// Bounds of the scores of a round, one [`Formula`] per block.
 pub(crate) struct Bounds {
@@ -27,6 +30,9 @@ pub(crate) struct Room {
     coefficients: Vec<f64>,
     upper: Vec<f64>,
     lower: Vec<f64>,
+    places: Vec<usize>,
+    /// Products, norms and widths of some of the arms.
+    few: [Vec<f32>; 3],
 }
 
 impl Bounds {
@@ -66,12 +72,13 @@ impl Bounds {
         room: &mut Room,
         mut see: impl FnMut(usize, &[f64], &[f64]),
     ) -> bool {
-        let Room { products, ids, coefficients, upper, lower } = room;
+        let Room { products, ids, coefficients, upper, lower, .. } = room;
         self.multiply(scorer, part, products);
         upper.resize(part.len(), 0.0);
         lower.resize(part.len(), 0.0);
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             own.coefficients_of(part, ids, coefficients);
+            let coefficients = &coefficients[..];
             let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
             let finite = match self.from {
                 From::Means(_) => {
@@ -88,6 +95,117 @@ impl Bounds {
             see(block, upper, lower);
         }
         true
+    }
+}
+
+impl Bounds {
+    /// Calls `see` for each block with the row and the bound of the eligible arms of a part that may reach the block's
+    /// floor, and perhaps of some that do not. Draws are made only where they matter: not for arms that even the largest
+    /// draw leaves below the floor and, where these are not most, only after the bits have told how large they can be.
+    /// False as in [`each_block`](Self::each_block).
+    pub(crate) fn each_reaching(
+        &self,
+        scorer: &Scorer<'_>,
+        part: &Arms<'_>,
+        room: &mut Room,
+        floor: impl Fn(usize) -> f64,
+        mut see: impl FnMut(usize, usize, Bound),
+    ) -> bool {
+        self.multiply(scorer, part, &mut room.products);
+        let Room { products, ids, coefficients, upper, lower, places, few } = room;
+        let n = part.len();
+        let padded = n.next_multiple_of(EIGHT);
+        for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
+            let of = Of {
+                formula,
+                dots: products.dots(block),
+                norms: products.norms(),
+                widths: match self.from {
+                    From::Means(_) => None,
+                    From::Widths(_) => Some(products.widths(block)),
+                },
+            };
+            let (floor, most) = (floor(block), own.constant().unwrap_or(own.bonus.most));
+            places.clear();
+            if most == f64::INFINITY || floor == f64::NEG_INFINITY {
+                places.extend(0..n);
+            } else {
+                upper.clear();
+                upper.resize(padded, f64::NEG_INFINITY);
+                if !of.fill(most, Upper(&mut upper[..n])) {
+                    return false;
+                }
+                reaching(scorer.kernel, upper, floor, places);
+                if MANY * places.len() > n && own.ceilings(part, ids, coefficients) {
+                    if !of.fill(&coefficients[..], Upper(&mut upper[..n])) {
+                        return false;
+                    }
+                    places.clear();
+                    reaching(scorer.kernel, upper, floor, places);
+                }
+            }
+            if part.eligible_per_row() > 0 {
+                places.retain(|&row| part.is_eligible(row, block));
+            }
+            own.coefficients_of_rows(part, places, ids, coefficients);
+            let [dots, norms, widths] = few;
+            for (few, all) in [(&mut *dots, of.dots), (norms, of.norms), (widths, of.widths.unwrap_or_default())] {
+                few.clear();
+                if !all.is_empty() {
+                    few.extend(places.iter().map(|&row| all[row]));
+                }
+            }
+            let of = Of { dots, norms, widths: of.widths.map(|_| &widths[..]), ..of };
+            upper.resize(padded, 0.0);
+            lower.resize(padded, 0.0);
+            let (upper, lower) = (&mut upper[..places.len()], &mut lower[..places.len()]);
+            if !of.fill(&coefficients[..], Both { upper, lower }) {
+                return false;
+            }
+            for (&row, (&upper, &lower)) in places.iter().zip(upper.iter().zip(&*lower)) {
+                see(block, row, Bound { upper, lower });
+            }
+        }
+        true
+    }
+}
+
+/// Adds the places of the numbers at or above the floor.
+fn reaching(kernel: Kernel, numbers: &[f64], floor: f64, places: &mut Vec<usize>) {
+    let mut bits = [0; 8 * EIGHT];
+    for (part, numbers) in numbers.chunks(bits.len() * EIGHT).enumerate() {
+        bits.fill(0);
+        kernel.reach(numbers, &[floor; EIGHT], &[], &mut bits[..numbers.len() / EIGHT]);
+        for (word, bits) in bits.as_chunks().0.iter().enumerate() {
+            let mut bits = u64::from_le_bytes(*bits);
+            while bits != 0 {
+                places.push((part * 8 + word) * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+}
+
+/// What is known of some arms in one block.
+#[derive(Clone, Copy)]
+struct Of<'a> {
+    formula: Formula,
+    dots: &'a [f32],
+    norms: &'a [f32],
+    /// Widths in f32, or only the range of all widths.
+    widths: Option<&'a [f32]>,
+}
+
+impl Of<'_> {
+    fn fill(self, coefficients: impl Coefficients, ends: impl Ends) -> bool {
+        let Self { formula, dots, norms, widths } = self;
+        match widths {
+            None => pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends }),
+            Some(found) => {
+                let widths = Found(found);
+                pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+            }
+        }
     }
 }
 

@@ -5,9 +5,10 @@
 //! platform, and the loops can be compiled for registers of any width.
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
+#![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 
 /// How many draws are made at a time.
-pub(crate) const CHUNK: usize = 256;
+pub(super) const CHUNK: usize = 256;
 
 /// No draw is larger than this, whatever its bits.
 pub(crate) const LARGEST: f64 = 9.3;
@@ -19,8 +20,18 @@ const NEAR: f64 = 5.0;
 #[inline(always)]
 fn tail_of_bits(bits: u64) -> f64 {
     const UNIT: f64 = 1.0 / (1u128 << 64) as f64;
-    // Signed, since more processors can turn that into a float; the number is below 2^63.
-    ((bits >> 1).cast_signed() as f64 + 0.5) * UNIT
+    (float_of(bits >> 1) + 0.5) * UNIT
+}
+
+/// The nearest float, from its halves, each of which a float of a fixed power of two holds: few processors convert words
+/// of 64 bits in their vector registers.
+#[inline(always)]
+fn float_of(x: u64) -> f64 {
+    /// 2^84 and 2^52, whose last bits count 2^32 and 1.
+    const UPPER: u64 = (1023 + 84) << 52;
+    const LOWER: u64 = (1023 + 52) << 52;
+    const BOTH: f64 = f64::from_bits(UPPER) + f64::from_bits(LOWER);
+    (f64::from_bits(UPPER | x >> 32) - BOTH) + f64::from_bits(LOWER | x & u32::MAX as u64)
 }
 
 /// The last bit gives the sign.
@@ -37,80 +48,158 @@ fn is_outer(bits: u64) -> bool {
     bits >> 1 < BELOW
 }
 
+/// Whether the third ratio may be the one: with these bits the tail is below 2^-34, and its root above 4.85.
+#[inline(always)]
+fn may_be_far(bits: u64) -> bool {
+    bits < 1 << 30
+}
+
+/// No draw of these bits is larger than this. It takes a fraction of a draw's time and is at most 0.6 too large.
+///
+/// The probability of the tail p is at most exp(-z^2 / 2) / 2, so that z^2 <= -2 ln 2 log2(2 p); and the bits of a float
+/// are a logarithm of it that is never above log2, since log2 m >= m - 1 for 1 <= m <= 2.
+#[inline(always)]
+pub(super) fn ceiling_of_bits(bits: u64) -> f64 {
+    /// The bits of 1/2.
+    const HALF: u64 = 1022 << 52;
+    const UNIT: f64 = 2.0 * std::f64::consts::LN_2 / (1_u64 << 52) as f64;
+    let square = UNIT * float_of(HALF - tail_of_bits(bits).to_bits());
+    // Far more than all roundings; without a branch, so that the compiler can use vector instructions.
+    let ceiling = square.sqrt() * (1.0 + 1e-6) + 1e-6;
+    if bits & 1 == 0 { ceiling } else { 0.0 }
+}
+
 /// Up to here from the middle, one ratio serves; 85% of all draws.
 const CENTRAL: f64 = 0.425;
 
 /// The z >= 0 with P(Z > z) = `tail`, for 0 < tail <= 1/2: Wichura's algorithm AS 241 (PPND16, 1988), by the letter.
 pub(crate) fn normal_of_tail(tail: f64) -> f64 {
     let q = 0.5 - tail;
-    if q <= CENTRAL { central(q) } else { outer((-ln(tail)).sqrt()) }
+    if q <= CENTRAL { central([q])[0] } else { outer(root(tail)) }
 }
 
 pub(crate) fn normal_of_bits(bits: u64) -> f64 {
     let tail = tail_of_bits(bits);
-    signed(if is_outer(bits) { outer((-ln(tail)).sqrt()) } else { central(0.5 - tail) }, bits)
+    signed(if is_outer(bits) { outer(root(tail)) } else { central([0.5 - tail])[0] }, bits)
 }
 
-/// As [`normal_of_bits`], at most [`CHUNK`] of them: the middle for all, then the tails of those that have one.
+fn root(tail: f64) -> f64 {
+    (-ln([tail])[0]).sqrt()
+}
+
+fn outer(r: f64) -> f64 {
+    if r <= NEAR { ratio([r - 1.6], &MIDDLE)[0] } else { ratio([r - 5.0], &FAR)[0] }
+}
+
+/// As [`normal_of_bits`], at most [`CHUNK`] of them: the middle for all, then the tails of those that have one. `L` of them
+/// are computed side by side.
 #[inline(always)]
-pub(crate) fn normals_of_bits(bits: &[u64], out: &mut [f64]) {
-    let mut places = [0_u32; CHUNK];
-    let mut tails = [0.0; CHUNK];
-    let mut count = 0;
-    for (out, &bits) in out.iter_mut().zip(bits) {
-        *out = signed(central(0.5 - tail_of_bits(bits)), bits);
+pub(super) fn normals_of_bits<const L: usize>(bits: &[u64], out: &mut [f64]) {
+    let n = bits.len().min(out.len());
+    let (bits, out) = (&bits[..n.min(CHUNK)], &mut out[..n.min(CHUNK)]);
+    let ((some, rest), (some_out, rest_out)) = (bits.as_chunks::<L>(), out.as_chunks_mut::<L>());
+    some.iter().zip(some_out).for_each(|(bits, out)| *out = middle(bits));
+    if !rest.is_empty() {
+        let mut last = [0; L];
+        last[..rest.len()].copy_from_slice(rest);
+        rest_out.copy_from_slice(&middle(&last)[..rest.len()]);
     }
-    for (place, &bits) in (0..).zip(&bits[..bits.len().min(CHUNK)]) {
-        places[count] = place;
+
+    // Whole groups of L are computed, so that what lies past the last one must be an ordinary number.
+    let (mut places, mut tails, mut z) = ([0_u16; CHUNK], [1_u64 << 62; CHUNK], [0.0; CHUNK]);
+    let mut count = 0;
+    for (place, &bits) in (0..).zip(bits) {
+        (places[count], tails[count]) = (place, bits);
         count += usize::from(is_outer(bits));
     }
-    let places = &places[..count];
-    for (tail, &place) in tails.iter_mut().zip(places) {
-        *tail = tail_of_bits(bits[place as usize]);
+    let mut far = 0;
+    let whole = count.next_multiple_of(L).min(CHUNK);
+    let tails = tails[..whole].as_chunks::<L>().0;
+    for (bits, z) in tails.iter().zip(z[..whole].as_chunks_mut::<L>().0) {
+        let mut r = [0.0; L];
+        for l in 0..L {
+            r[l] = tail_of_bits(bits[l]);
+            far |= u64::from(may_be_far(bits[l]));
+        }
+        r = ln(r);
+        for l in 0..L {
+            r[l] = (-r[l]).sqrt() - 1.6;
+        }
+        *z = ratio(r, &MIDDLE);
+        for l in 0..L {
+            z[l] = signed(z[l], bits[l]);
+        }
     }
-    let mut far = false;
-    for tail in &mut tails[..count] {
-        let r = (-ln(*tail)).sqrt();
-        far |= r > NEAR;
-        *tail = ratio(r - 1.6, &MIDDLE);
+    for (&place, &z) in places[..count].iter().zip(&z) {
+        if let Some(out) = out.get_mut(usize::from(place)) {
+            *out = z;
+        }
     }
-    for (&place, &z) in places.iter().zip(&tails) {
-        out[place as usize] = signed(z, bits[place as usize]);
-    }
-    if far {
+    if far != 0 {
         out.iter_mut().zip(bits).for_each(|(out, &bits)| *out = normal_of_bits(bits));
     }
 }
 
 #[inline(always)]
-fn central(q: f64) -> f64 {
-    q * ratio(0.180_625 - q * q, &CENTRE)
+fn middle<const L: usize>(bits: &[u64; L]) -> [f64; L] {
+    let mut q = [0.0; L];
+    for l in 0..L {
+        q[l] = 0.5 - tail_of_bits(bits[l]);
+    }
+    let mut z = central(q);
+    for l in 0..L {
+        z[l] = signed(z[l], bits[l]);
+    }
+    z
 }
+
+// Plain loops over the lanes from here on: of closures the compiler makes no registers.
 
 #[inline(always)]
-fn outer(r: f64) -> f64 {
-    if r <= NEAR { ratio(r - 1.6, &MIDDLE) } else { ratio(r - 5.0, &FAR) }
+fn central<const L: usize>(mut q: [f64; L]) -> [f64; L] {
+    let mut r = [0.0; L];
+    for l in 0..L {
+        r[l] = 0.180_625 - q[l] * q[l];
+    }
+    let ratio = ratio(r, &CENTRE);
+    for l in 0..L {
+        q[l] *= ratio[l];
+    }
+    q
 }
 
-/// The natural logarithm of a positive normal number, by x = 2^e m with m near 1 and
+/// The natural logarithm of positive normal numbers, by x = 2^e m with m near 1 and
 /// ln m = 2 artanh(s) = 2 s + s^3 (2/3 + 2/5 s^2 + ...), s = (m - 1) / (m + 1).
 #[inline(always)]
-fn ln(x: f64) -> f64 {
+fn ln<const L: usize>(x: [f64; L]) -> [f64; L] {
     /// The bits of sqrt(1/2): m lies between it and sqrt(2), so that s^2 < 0.0295.
     const ROOT: u64 = 0x3FE6_A09E_667F_3BCD;
     /// ln 2 in two parts; the first ends in 21 zero bits, so that its product with e is exact.
     const LN2: [f64; 2] = [f64::from_bits(0x3FE6_2E42_FEE0_0000), 1.908_214_929_270_587_7e-10];
-    let bits = x.to_bits();
-    let e = bits.wrapping_sub(ROOT).cast_signed() >> 52;
-    let f = f64::from_bits(bits.wrapping_sub((e << 52).cast_unsigned())) - 1.0;
-    let s = f / (2.0 + f);
-    let z = s * s;
-    let mut series = 0.0;
-    for place in (0..SERIES.len()).rev() {
-        series = series * z + SERIES[place];
+    const ONE: u64 = 1023 << 52;
+    /// 2^52, whose last bit counts 1.
+    const WHOLE: u64 = (1023 + 52) << 52;
+    let (mut e, mut s, mut z, mut series) = ([0.0; L], [0.0; L], [0.0; L], [SERIES[SERIES.len() - 1]; L]);
+    for l in 0..L {
+        let bits = x[l].to_bits();
+        // e + 1023, which is never negative.
+        let power = (bits + (ONE - ROOT)) >> 52;
+        let f = f64::from_bits(bits + ONE - (power << 52)) - 1.0;
+        e[l] = f64::from_bits(WHOLE | power) - (f64::from_bits(WHOLE) + 1023.0);
+        s[l] = f / (2.0 + f);
     }
-    let e = e as f64;
-    e * LN2[0] + (2.0 * s + (e * LN2[1] + s * z * series))
+    for l in 0..L {
+        z[l] = s[l] * s[l];
+    }
+    for place in (0..SERIES.len() - 1).rev() {
+        for l in 0..L {
+            series[l] = series[l] * z[l] + SERIES[place];
+        }
+    }
+    for l in 0..L {
+        series[l] = e[l] * LN2[0] + (2.0 * s[l] + (e[l] * LN2[1] + s[l] * z[l] * series[l]));
+    }
+    series
 }
 
 /// 2/3, 2/5, 2/7, ...: enough terms that the next one would not change the last bit.
@@ -128,13 +217,20 @@ const SERIES: [f64; 10] = [
 ];
 
 #[inline(always)]
-fn ratio(r: f64, [numerator, denominator]: &[[f64; 8]; 2]) -> f64 {
-    let (mut above, mut below) = (0.0, 0.0);
-    for place in (0..8).rev() {
-        above = above * r + numerator[place];
-        below = below * r + denominator[place];
+fn ratio<const L: usize>(r: [f64; L], [numerator, denominator]: &[[f64; 8]; 2]) -> [f64; L] {
+    let (mut above, mut below) = ([numerator[7]; L], [denominator[7]; L]);
+    for place in (0..7).rev() {
+        for l in 0..L {
+            above[l] = above[l] * r[l] + numerator[place];
+        }
+        for l in 0..L {
+            below[l] = below[l] * r[l] + denominator[place];
+        }
     }
-    above / below
+    for l in 0..L {
+        above[l] /= below[l];
+    }
+    above
 }
 
 #[expect(clippy::excessive_precision, reason = "the published digits")]
@@ -251,7 +347,7 @@ mod tests {
     fn the_logarithm_is_one() {
         let mut x: f64 = 1e-25;
         while x < 1e25 {
-            let (found, expected) = (ln(x), libm::log(x));
+            let (found, expected) = (ln([x])[0], libm::log(x));
             assert!((found - expected).abs() <= 4e-16 * expected.abs().max(0.5), "ln {x} = {found}, not {expected}");
             x *= 1.000_7;
         }
@@ -272,8 +368,35 @@ mod tests {
         }
         // Bits that no seed will find: the ends of the middle, of the tail and of the far tail.
         let bits = [0, 1, 2, 3, u64::MAX, u64::MAX - 1, 1 << 63, 1 << 28, 1 << 29, 1 << 30, 0x2666_6666_6666_6666];
+        let shifted = bits.into_iter().flat_map(|bits| (0..64).map(move |shift| bits >> shift));
+        let bits: Vec<u64> = bits.into_iter().chain(shifted).collect();
         let mut out = vec![0.0; bits.len()];
-        normals_of_bits(&bits, &mut out);
-        assert!(out.iter().zip(bits).all(|(z, bits)| z.to_bits() == normal_of_bits(bits).to_bits()));
+        for make in [normals_of_bits::<1>, normals_of_bits::<4>, normals_of_bits::<16>] {
+            bits.chunks(CHUNK).zip(out.chunks_mut(CHUNK)).for_each(|(bits, out)| make(bits, out));
+            assert!(out.iter().zip(&bits).all(|(z, &bits)| z.to_bits() == normal_of_bits(bits).to_bits()));
+        }
+    }
+
+    #[test]
+    fn no_draw_is_above_its_ceiling_and_few_are_far_below_it() {
+        let draws = Round::new(7, 1).draws(0, Stream(300));
+        let ends =
+            (0..64).flat_map(|shift| [u64::MAX >> shift, 1 << shift, (1 << shift) - 1, (1 << shift) + 1, 6 << shift]);
+        for bits in (0..100_000).map(|id| draws.bits(id) >> (id % 40)).chain(ends) {
+            let (draw, ceiling) = (normal_of_bits(bits), ceiling_of_bits(bits));
+            assert!(draw <= ceiling, "{bits:x}: {draw} above {ceiling}");
+            assert!(ceiling <= draw.max(0.0) + 0.6, "{bits:x}: {ceiling} for {draw}");
+        }
+    }
+
+    /// Against the conversion that the processor has.
+    #[test]
+    fn words_become_the_nearest_floats() {
+        let draws = Round::new(6, 1).draws(0, Stream(300));
+        let some = (0..100_000).map(|id| draws.bits(id) >> (id % 63));
+        let ends = (0..64).flat_map(|shift| [u64::MAX >> shift, 1 << shift, (1 << shift) - 1, (1 << shift) + 1]);
+        for x in some.chain(ends) {
+            assert_eq!(float_of(x).to_bits(), (x as f64).to_bits(), "{x}");
+        }
     }
 }

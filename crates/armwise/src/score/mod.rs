@@ -239,6 +239,53 @@ impl BlockScorer<'_> {
         self.bonus.coefficients(out);
     }
 
+    /// The coefficients of some rows of a part, ascending; `keys` is a buffer for the keys of their draws.
+    pub(crate) fn coefficients_of_rows(
+        &self,
+        part: &Arms<'_>,
+        rows: &[usize],
+        keys: &mut Vec<u64>,
+        out: &mut Vec<f64>,
+    ) {
+        if let Some(constant) = self.constant() {
+            out.clear();
+            out.resize(rows.len(), constant);
+        } else {
+            self.drawn.keys_into(part.keys(), keys);
+            // Rows are ascending, so that no key is overwritten before it is read.
+            for (place, &row) in rows.iter().enumerate() {
+                keys[place] = keys[row];
+            }
+            self.coefficients(&keys[..rows.len()], out);
+        }
+    }
+
+    /// Numbers that the coefficients of a part's arms do not exceed; false where they cost as much as the coefficients.
+    pub(crate) fn ceilings(&self, part: &Arms<'_>, keys: &mut Vec<u64>, out: &mut Vec<f64>) -> bool {
+        self.bonus.rising_line().is_some_and(|line| {
+            self.drawn.keys_into(part.keys(), keys);
+            self.ceilings_of_keys(line, keys, out)
+        })
+    }
+
+    /// As [`ceilings`](Self::ceilings), of some rows.
+    pub(crate) fn ceilings_of_rows(&self, arms: &Arms<'_>, rows: &[usize], out: &mut Vec<f64>) -> bool {
+        let Some(line) = self.bonus.rising_line().filter(|_| self.constant().is_none()) else { return false };
+        let keys: Vec<u64> = rows.iter().map(|&row| self.drawn.key(arms.keys(), row)).collect();
+        self.ceilings_of_keys(line, &keys, out)
+    }
+
+    fn ceilings_of_keys(&self, (base, factor): (f64, f64), keys: &[u64], out: &mut Vec<f64>) -> bool {
+        out.resize(keys.len(), 0.0);
+        if !self.drawn.ceilings(keys, out) {
+            return false;
+        }
+        // The line is the coefficient up to rounding.
+        let above = 1e-9 * base.abs();
+        out.iter_mut().for_each(|z| *z = base + factor * (1.0 + 1e-9) * *z + above);
+        true
+    }
+
     /// The coefficients of the arms with these ids; none if ids do not tell.
     pub(crate) fn coefficients_of_ids(&self, ids: &[u64], out: &mut Vec<f64>) -> Option<()> {
         self.drawn.is_by_id().then(|| self.coefficients(ids, out))

@@ -3,12 +3,12 @@
 //! Means are cheap (d operations per arm), so when the direction changes they are all computed again, from features in
 //! 16 bits. Widths are expensive, and only those of visited arms are computed again.
 
-use super::Catalogue;
 use super::coarse::OFF;
 use super::remembered::{Part, Remembered};
+use super::{Catalogue, by_upper};
 use crate::kernel::Products;
 use crate::prune::best::{Candidate, Candidates};
-use crate::prune::bound::{Bound, Earlier, Fill, Formula, Uppers, rounded_up};
+use crate::prune::bound::{Earlier, Fill, Formula, Uppers, rounded_up};
 use crate::score::{Scorer, rows_per_task};
 use crate::tasks::{self, share_parts};
 use crate::{Arms, Features};
@@ -17,11 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
 /// saves in later rounds.
 const MOST: usize = 16;
-
-/// An arm with both ends set to its upper end, so that [`Candidates`] keeps the best by upper end.
-fn by_upper(place: usize, upper: f64) -> Candidate {
-    Candidate { bound: Bound { upper, lower: upper }, place }
-}
 
 impl Catalogue {
     /// Visits arms in the order of falling upper ends, until the rest cannot matter; none if that would be too many.
@@ -105,7 +100,7 @@ impl Catalogue {
                 self.coarse.dots(rows.start, direction, dots);
             }
             block.coefficients_of(&part, ids, coefficients);
-            let norms = &self.norms[rows];
+            let (norms, coefficients) = (&self.norms[rows], &coefficients[..]);
             let (widths, ends) = (Earlier(widths, stretch), Uppers(&mut *out));
             if !pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
                 bad.store(true, Relaxed);
