@@ -150,7 +150,7 @@ class Postgres:
                 raise RuntimeError(f"PostgreSQL did not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.02)
         if not (self.folder / "made").exists():
-            self.ask(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'", "postgres", "postgres")
+            self.ask(f"CREATE ROLE {USER} LOGIN CREATEDB PASSWORD '{PASSWORD}'", "postgres", "postgres")
             self.ask(f"CREATE DATABASE {DATABASE} OWNER {USER}", "postgres", "postgres")
             written(self.folder / "made", "")
         return self

@@ -27,9 +27,7 @@ ENVIRONMENT = {"ARMWISE_LEASE_MS": str(int(LEASE * 1000))}
 class Replicas:
     """So many servers over one database. `close` ends them; the database stays, so that it can be read."""
 
-    def __init__(
-        self, postgres: Postgres, database: str, folder: Path, count: int = 3, road: str = "direct", extra: str = ""
-    ) -> None:
+    def __init__(self, postgres: Postgres, database: str, folder: Path, count: int = 3, road: str = "direct") -> None:
         self.postgres, self.database, self.road = postgres, database, road
         self.direct = postgres.fresh(database)
         self.stack = contextlib.ExitStack()
@@ -52,7 +50,7 @@ class Replicas:
                 folder / f"replica-{number}",
                 "--quiet",
                 "--store",
-                postgres.url_at(port, database) + extra,
+                postgres.url_at(port, database),
                 environment=ENVIRONMENT,
             )
             for number, port in enumerate(ports)

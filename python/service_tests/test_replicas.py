@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from history import Journal, check, check_replicas, read
+from history import Journal, Line, check, check_replicas, read
 from load import Load, begin
 from postgres import Postgres, running
 from replicas import ROADS, Replicas, Script
@@ -36,7 +36,7 @@ def verified(place: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str], Journal, list[dict[str, object]]]:
+def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str], Journal, list[Line]]:
     """What the checker finds after all faults are over: in the journal, in what clients saw, on every replica."""
     history = read(load.files)
     journal = Journal(replicas.journal(campaign))
