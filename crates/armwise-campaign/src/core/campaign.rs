@@ -97,6 +97,16 @@ impl Campaign {
         Error::Damaged { path: self.journal.path().to_owned(), problem: problem.into(), cause: None }
     }
 
+    /// The journal, as the campaign sees it.
+    pub(crate) fn journal(&self) -> &dyn Journal {
+        &*self.journal
+    }
+
+    /// The same, to write what is no entry.
+    pub(crate) fn journal_mut(&mut self) -> &mut dyn Journal {
+        &mut *self.journal
+    }
+
     /// Where the journal is.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -121,6 +131,16 @@ impl Campaign {
     /// Of the store.
     pub fn limit(&mut self, bytes: Option<u64>) -> Result<(), Error> {
         self.journal.limit(bytes)
+    }
+
+    /// The entry with the rules that hold now.
+    pub(crate) fn rules_seq(&self) -> u64 {
+        self.rules_now
+    }
+
+    /// How often the catalogue of arms changed.
+    pub(crate) fn count_arms_changes(&self) -> u64 {
+        self.state.arms.0
     }
 
     /// What `init` froze, without what later entries changed.
