@@ -102,10 +102,8 @@ fn rules_and_arms_that_one_server_changed_are_in_force_at_the_other() {
     let (one, two) = two(&place);
     let put = one.arms(ArmsChange::Put(arms(5)), None).unwrap();
     two.wait_for(put.seq, LONG).unwrap();
-    let from_catalogue = || DecideRequest {
-        arms: Offered::Catalogue(Among::default()),
-        ..DecideRequest::k_of(arms(1), 2)
-    };
+    let from_catalogue =
+        || DecideRequest { arms: Offered::Catalogue(Among::default()), ..DecideRequest::k_of(arms(1), 2) };
     assert_eq!(two.decide(from_catalogue()).unwrap().arms.len(), 2);
     let amended = one.amend(config(&SHOW.replace("\"show\"", "\"banner\"")), None).unwrap();
     two.wait_for(amended.seq, LONG).unwrap();
@@ -137,8 +135,8 @@ fn what_six_threads_told_three_servers_at_once_is_there_once() {
                     assert_eq!(lives[(thread + step + 1) % 3].decide(keyed(&key, 2)).unwrap(), decided);
                     let id = decided.arms[step % 2].id.clone();
                     // Told twice at once, to two servers, without a key: it counts once.
+                    let tell = |live: &Live| live.rewards(reward(&decided.decision, &id, 1.0, None)).unwrap();
                     let told = std::thread::scope(|scope| {
-                        let tell = |live: &Live| live.rewards(reward(&decided.decision, &id, 1.0, None)).unwrap();
                         let other = scope.spawn(|| tell(&lives[(thread + step + 2) % 3]));
                         [tell(live), other.join().unwrap()]
                     });

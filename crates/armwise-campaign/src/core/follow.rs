@@ -5,15 +5,18 @@
 
 use super::{
     Campaign, Changes, Closing, Command, Entry, Head, Kind, News, Sha,
+    campaign::{Opened, newest},
     decision::{digest_outcomes, digest_sent},
     fold::{Last, Played},
-    recent::Recent,
+    recent::{Away, Recent},
     settled::Shelf,
     sums,
 };
 use crate::Error;
 use std::{collections::BTreeMap, sync::Arc};
 
+/// Whoever is further behind begins at the newest checkpoint.
+const FAR: u64 = 20_000;
 /// The most decisions of a round that is kept at hand.
 const MANY: usize = 1000;
 
@@ -39,6 +42,10 @@ impl Campaign {
             if head.seq <= self.head.seq {
                 return Err(self.went_back(&head));
             }
+            if head.seq - self.head.seq > FAR {
+                self.begin_anew()?;
+                continue;
+            }
             let news = self.journal.news(self.head.seq)?;
             if news.entries.first().is_none_or(|entry| entry.follows(&self.head).is_err()) {
                 let own = self.journal.entry(self.head.seq)?;
@@ -47,13 +54,33 @@ impl Campaign {
                 }
             }
             let (state, own) = (self.state.clone(), self.head);
-            if let Err(problem) = self.take_news(&news) {
+            if self.take_news(&news).is_err() {
                 (self.state, self.head, self.prefix) = (state, own, None);
                 *self.recent.get_mut() = Recent::default();
-                return Err(self.damaged(problem));
+                // What was put away is that of a later checkpoint, or it is damaged.
+                self.begin_anew()?;
+                continue;
             }
-            self.obey_news(&news)?;
+            self.obey_news(&news);
+            // Whoever comes later is seen the next time.
+            if self.head.seq >= head.seq {
+                return Ok(self.head.seq - first);
+            }
         }
+    }
+
+    /// Goes to where the journal stands as when it is opened, if it still has what was seen.
+    fn begin_anew(&mut self) -> Result<(), Error> {
+        self.still_has(&self.head)?;
+        let Opened { state, head, prefix, checkpoint } = newest(&*self.journal)?;
+        (self.state, self.head, self.prefix, self.checkpoint) = (state, head, prefix, checkpoint);
+        (*self.recent.get_mut(), *self.away.get_mut()) = (Recent::default(), Away::default());
+        let now = self.state.rules.last().map_or(1, |rules| rules.seq);
+        if now != self.rules_now {
+            self.setup.recipe = self.recipe_of_entry(u64::MAX)?.into_owned();
+            self.obey(now, self.amended(now)?);
+        }
+        Ok(())
     }
 
     /// Whether the journal still has an entry that was seen before.
@@ -128,13 +155,12 @@ impl Campaign {
     }
 
     /// Takes over the rules of the last amendment among these.
-    fn obey_news(&mut self, news: &News) -> Result<(), Error> {
+    fn obey_news(&mut self, news: &News) {
         for entry in news.entries.iter().filter(|entry| entry.kind == Kind::Amend) {
             if let Ok(Command::Amend(rules)) = entry.command() {
                 self.obey(entry.seq, *rules);
             }
         }
-        Ok(())
     }
 }
 

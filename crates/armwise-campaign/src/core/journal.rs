@@ -145,6 +145,15 @@ pub trait Journal: fmt::Debug + Send {
         Ok(News { entries: self.entries(after)?, ..News::default() })
     }
 
+    /// Waits until nobody else appends, and keeps the others waiting until the next append is done, or until this is ended.
+    /// What is read meanwhile is what that append is made against.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn turn(&mut self, _on: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Numbers for rounds that no other writer gets: this many, from this one on or later.
     ///
     /// # Errors

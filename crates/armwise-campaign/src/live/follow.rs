@@ -17,6 +17,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 const EVERY: Duration = Duration::from_millis(50);
 /// How soon it may be looked at again for somebody who waits.
 const SOON: Duration = Duration::from_millis(2);
+/// After so many turns that were not needed, none is waited for.
+const CALM: u32 = 8;
 /// The longest pause between two tries.
 const PAUSE: Duration = Duration::from_millis(16);
 
@@ -29,18 +31,27 @@ pub(super) struct Following {
     pub(super) arms: u64,
     /// Whether what is due by the clock is this server's business.
     pub(super) duty: bool,
+    /// Whether others append so often that it is better to wait for a turn than to be refused; and how often in a row a turn
+    /// was not needed.
+    contended: Option<u32>,
 }
 
 impl Following {
     pub(super) fn new(arms: u64) -> Self {
         let own = std::env::var("ARMWISE_FOLLOW_MS").ok().and_then(|text| text.parse().ok());
-        Self { every: own.map_or(EVERY, Duration::from_millis), last: Instant::now(), arms, duty: false }
+        Self {
+            every: own.map_or(EVERY, Duration::from_millis),
+            last: Instant::now(),
+            arms,
+            duty: false,
+            contended: None,
+        }
     }
 }
 
-/// Whether it may go better when it is tried again.
+/// Whether it may go better when it is tried again. What looks damaged may be what others have just replaced.
 pub(super) fn is_passing(error: &Error) -> bool {
-    matches!(error, Error::HeadMoved { .. } | Error::Unavailable { .. })
+    matches!(error, Error::HeadMoved { .. } | Error::Unavailable { .. } | Error::Damaged { .. })
 }
 
 impl Writer {
@@ -68,13 +79,13 @@ impl Writer {
     }
 
     /// Goes on to what others appended.
-    pub(super) fn catch_up(&mut self) -> Result<(), Error> {
+    pub(super) fn catch_up(&mut self) -> Result<u64, Error> {
         let (begun, rules) = (Instant::now(), self.campaign.rules_seq());
         let followed = self.campaign.follow();
         self.following.last = Instant::now();
         let count = followed?;
         if count == 0 {
-            return Ok(());
+            return Ok(0);
         }
         self.shared.options.measured(Measured::Followed, count as f64);
         self.shared.options.measured(Measured::Follow, begun.elapsed().as_secs_f64());
@@ -86,7 +97,34 @@ impl Writer {
         } else if rules != self.campaign.rules_seq() {
             self.publish();
         }
-        Ok(())
+        Ok(count)
+    }
+
+    /// Notes that others were faster.
+    pub(super) fn lost(&mut self) {
+        self.shared.options.measured(Measured::Conflict, 1.0);
+        self.following.contended = Some(0);
+    }
+
+    /// Where others append often: waits for a turn and goes on to what they appended, so that what is judged now can be
+    /// appended. Whoever has lost once is served in the order of coming.
+    pub(super) fn begin_turn(&mut self) {
+        let Some(calm) = self.following.contended.filter(|_| self.campaign.is_shared()) else { return };
+        // What cannot be done here is told by the append.
+        if self.campaign.journal_mut().turn(true).is_ok() {
+            let followed = self.catch_up();
+            self.following.contended = match followed {
+                Ok(0) => Some(calm + 1).filter(|&calm| calm < CALM),
+                _ => Some(0),
+            };
+        }
+    }
+
+    /// Lets the others append.
+    pub(super) fn end_turn(&mut self) {
+        if self.campaign.is_shared() {
+            let _ = self.campaign.journal_mut().turn(false);
+        }
     }
 
     /// Gets numbers for rounds.
@@ -111,9 +149,12 @@ impl Writer {
     pub(super) fn retried<T>(&mut self, mut act: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         let mut tries = Tries::new();
         loop {
-            match act(self) {
+            self.begin_turn();
+            let done = act(self);
+            self.end_turn();
+            match done {
                 Err(Error::HeadMoved { path, expected, found }) if self.campaign.is_shared() => {
-                    self.shared.options.measured(Measured::Conflict, 1.0);
+                    self.lost();
                     self.catch_up()?;
                     if !tries.again() {
                         return Err(Error::HeadMoved { path, expected, found });

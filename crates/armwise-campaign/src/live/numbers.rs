@@ -11,6 +11,8 @@ use std::{
 const GOOD: Duration = Duration::from_secs(1);
 /// For how long numbers are taken at once.
 const AHEAD: f64 = 0.2;
+/// For how long it is counted how many are needed.
+const COUNTED: Duration = Duration::from_millis(100);
 /// The most that are taken at once.
 const MOST: u64 = 1024;
 
@@ -28,9 +30,9 @@ struct Block {
     end: u64,
     /// When they were taken.
     at: Instant,
-    /// How many were asked for since then.
-    asked: u64,
-    /// How many were asked for in a second, before.
+    /// How many were asked for since a time.
+    asked: (u64, Instant),
+    /// How many were asked for in a second, before that time.
     rate: f64,
 }
 
@@ -38,7 +40,8 @@ impl Numbers {
     /// From this one on.
     pub(super) fn new(next: u64, shared: bool) -> Self {
         let end = if shared { next } else { u64::MAX };
-        let block = Block { next, end, at: Instant::now(), asked: 0, rate: 0.0 };
+        let now = Instant::now();
+        let block = Block { next, end, at: now, asked: (0, now), rate: 0.0 };
         Self { shared, block: Mutex::new(block) }
     }
 
@@ -49,7 +52,7 @@ impl Numbers {
     /// A number; none where the writer must get some first.
     pub(super) fn take(&self) -> Option<u64> {
         let mut block = self.locked();
-        block.asked += 1;
+        block.asked.0 += 1;
         if block.next >= block.end || self.shared && block.at.elapsed() > GOOD {
             return None;
         }
@@ -68,11 +71,13 @@ impl Numbers {
         if !self.shared {
             return None;
         }
-        let age = block.at.elapsed();
-        let rate = if age > GOOD / 4 { block.asked as f64 / age.as_secs_f64() } else { block.rate };
-        let ahead = (rate * AHEAD) as u64;
-        let left = if age > GOOD { 0 } else { block.end - block.next };
-        block.rate = rate;
+        let (asked, since) = block.asked;
+        if since.elapsed() > COUNTED {
+            block.rate = asked as f64 / since.elapsed().as_secs_f64();
+            block.asked = (0, Instant::now());
+        }
+        let ahead = (block.rate * AHEAD) as u64;
+        let left = if block.at.elapsed() > GOOD { 0 } else { block.end - block.next };
         (ahead > 1 && left * 2 < ahead).then(|| ahead.min(MOST))
     }
 
@@ -80,7 +85,7 @@ impl Numbers {
     pub(super) fn fill(&self, got: Range<u64>) {
         let mut block = self.locked();
         (block.next, block.end) = (got.start, got.end);
-        (block.at, block.asked) = (Instant::now(), 0);
+        block.at = Instant::now();
     }
 }
 

@@ -196,6 +196,10 @@ impl Writer {
                     let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(MOST - 1);
                     let batch: Vec<Job> = std::iter::once(first).chain(more).collect();
                     self.batch(batch);
+                    if let Some(count) = self.shared.numbers.wanted() {
+                        // Without numbers, choices wait for the writer.
+                        let _ = self.refill(count);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -279,7 +283,11 @@ impl Writer {
         }
         let mut tries = Tries::new();
         while !jobs.is_empty() {
+            if jobs.iter().any(|job| !matches!(job.work, Work::Nudge)) {
+                self.begin_turn();
+            }
             self.pass(std::mem::take(&mut jobs));
+            self.end_turn();
             let Some((again, error)) = self.again.take() else { return };
             // What was judged before others appended is judged after.
             let followed = self.catch_up();
@@ -533,7 +541,7 @@ impl Writer {
             }
             Err(error) if self.is_others(&error) => {
                 if matches!(error, Error::HeadMoved { .. }) {
-                    self.shared.options.measured(Measured::Conflict, 1.0);
+                    self.lost();
                 }
                 self.try_again(ready.into_iter().map(Ready::again), error);
             }

@@ -91,9 +91,14 @@ impl Postgres {
         let Some(number) = self.id() else { return self.make(against) };
         let values: Vec<Value<'_>> = vec![(&number, Type::INT4)];
         let lock = Asked { sql: LOCK, values };
-        let locked = self.with_link(|link| link.run_and_ask(BEGIN, &lock).map_err(|trouble| undone(link, trouble)))?;
-        self.within.store(true, Ordering::Relaxed);
+        let has_turn = self.turn.swap(false, Ordering::Relaxed);
         let open = Open { of: self, new: false };
+        let locked = if has_turn {
+            self.ask(LOCK, &lock.values)?
+        } else {
+            self.with_link(|link| link.run_and_ask(BEGIN, &lock).map_err(|trouble| undone(link, trouble)))?
+        };
+        self.within.store(true, Ordering::Relaxed);
         let row = locked.first().ok_or_else(|| Error::NoCampaign { path: self.path().to_owned() })?;
         schema::usable(self.path(), row.get(2), row.get(3))?;
         let found = self.head_of(row)?;
@@ -102,6 +107,19 @@ impl Postgres {
         }
         self.on_duty(number)?;
         Ok((open, number))
+    }
+
+    /// Locks the campaign's row for the next append, or lets it go.
+    pub(super) fn take_turn(&self, on: bool) -> Result<(), Error> {
+        if self.turn.swap(false, Ordering::Relaxed) {
+            drop(Open { of: self, new: false });
+        }
+        let Some(number) = self.id().filter(|_| on) else { return Ok(()) };
+        let lock = Asked { sql: LOCK, values: vec![(&number, Type::INT4)] };
+        self.with_link(|link| link.run_and_ask(BEGIN, &lock).map_err(|trouble| undone(link, trouble)))?;
+        self.within.store(true, Ordering::Relaxed);
+        self.turn.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn moved(&self, against: &Head, found: u64) -> Error {

@@ -56,7 +56,7 @@ impl Postgres {
                    epoch = lease.epoch + CASE WHEN lease.holder = excluded.holder THEN 0 ELSE 1 END \
                    WHERE lease.holder = excluded.holder OR lease.until < clock_timestamp() RETURNING epoch";
         let (number, me, seconds) = (self.known()?, holder(), lease());
-        let taken = self.ask(sql, &[(&number, Type::INT4), (&me, Type::TEXT), (&seconds, Type::FLOAT8)])?;
+        let taken = self.ask_beside(sql, &[(&number, Type::INT4), (&me, Type::TEXT), (&seconds, Type::FLOAT8)])?;
         let epoch = taken.first().map_or(0, |row| row.get(0));
         self.duty.epoch.store(epoch, Ordering::Relaxed);
         Ok(epoch > 0)
@@ -83,7 +83,7 @@ impl Postgres {
         let sql = "INSERT INTO armwise.numbers VALUES ($1, $2 + $3) \
                    ON CONFLICT (campaign) DO UPDATE SET next = greatest(numbers.next, $2) + $3 RETURNING next";
         let (number, first, many) = (self.known()?, from.cast_signed(), count.cast_signed());
-        let found = self.ask(sql, &[(&number, Type::INT4), (&first, Type::INT8), (&many, Type::INT8)])?;
+        let found = self.ask_beside(sql, &[(&number, Type::INT4), (&first, Type::INT8), (&many, Type::INT8)])?;
         let end = found.first().map_or(from, |row| row.get::<_, i64>(0).cast_unsigned());
         Ok(end.saturating_sub(count)..end)
     }

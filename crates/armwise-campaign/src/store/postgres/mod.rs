@@ -49,11 +49,15 @@ const PART: i64 = 5000;
 pub struct Postgres {
     address: Address,
     link: Mutex<Option<Link>>,
+    /// A connection for what is no part of an append.
+    side: Mutex<Option<Link>>,
     /// 0 while the campaign is not there.
     id: AtomicI32,
     access: Access,
     /// Whether a transaction is open, so that a connection may not be made anew behind its back.
     within: AtomicBool,
+    /// Whether that transaction waits for an append.
+    turn: AtomicBool,
     duty: duty::Duty,
 }
 
@@ -86,9 +90,11 @@ impl Postgres {
         Self {
             address: address.clone(),
             link: Mutex::new(None),
+            side: Mutex::new(None),
             id: AtomicI32::new(0),
             access,
             within: AtomicBool::new(false),
+            turn: AtomicBool::new(false),
             duty: duty::Duty::default(),
         }
     }
@@ -157,6 +163,28 @@ impl Postgres {
                     std::thread::sleep(Duration::from_millis(50) * tries);
                 }
                 done => return done.map_err(|trouble| trouble.error(self.address.shown())),
+            }
+        }
+    }
+
+    /// Asks beside whatever transaction is open.
+    fn ask_beside(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, Error> {
+        let mut own = self.side.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let done = match own.take().filter(|link| !link.is_closed()) {
+                Some(link) => Ok(link),
+                None => Link::new(&self.address),
+            }
+            .and_then(|link| link.ask(sql, values).map(|rows| (link, rows)));
+            match done {
+                Ok((link, rows)) => {
+                    *own = Some(link);
+                    return Ok(rows);
+                }
+                Err(trouble) if trouble.is_lost() && tries < 2 => {}
+                Err(trouble) => return Err(trouble.error(self.address.shown())),
             }
         }
     }
@@ -330,6 +358,10 @@ impl Journal for Postgres {
 
     fn is_shared(&self) -> bool {
         self.access == Access::Write
+    }
+
+    fn turn(&mut self, on: bool) -> Result<(), Error> {
+        self.take_turn(on)
     }
 
     fn numbers(&mut self, from: u64, count: u64) -> Result<std::ops::Range<u64>, Error> {
