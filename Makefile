@@ -3,9 +3,9 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which which-middle off-policy advise fuzz service serve-soak bench-serve schemathesis browser tools bench-check
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which which-middle off-policy advise fuzz service serve-soak bench-serve replicas replicas-soak bench-replicas schemathesis browser tools bench-check
 
-test: lint unit doc quick walk exactness python site spark service schemathesis browser
+test: lint unit doc quick walk exactness python site spark service replicas schemathesis browser
 
 # The formatter does not see the algorithms by itself, since a macro declares their modules.
 lint: tools
@@ -14,12 +14,14 @@ lint: tools
 	$(CARGO) clippy $(FLAGS) --workspace --all-targets -- -D warnings
 
 # The real MovieLens 1M, for tests only, where the tool that fetches it is at hand; its terms forbid to keep it here.
-# Without it, the four tests that read it say that they are skipped.
+# Without it, the four tests that read it say that they are skipped. The tests of the store on PostgreSQL get a cluster of
+# their own, which is gone afterwards; Debian's package is installed where it is missing.
+WITH_POSTGRES = python3 python/service_tests/postgres.py run --
 GET_ML1M = ../shared/tools/get-movielens-1m
 unit: tools
 	@if [ -x $(GET_ML1M) ]; then $(GET_ML1M) .data/ml-1m; fi
 	if [ -s .data/ml-1m/ratings.dat ]; then export ARMWISE_ML1M="$(CURDIR)/.data/ml-1m"; fi; \
-	$(CARGO) test $(FLAGS) --workspace
+	$(WITH_POSTGRES) $(CARGO) test $(FLAGS) --workspace
 
 # The program and the examples. Cargo unites the features of all packages that a command selects, and those of their
 # tests' dependencies. So with another selection (`-p`, or no `--workspace`) it would compile many dependencies a second time;
@@ -63,12 +65,28 @@ fuzz:
 # A real server, killed, cut off from its power and out of space while clients use it; and the Python client. It needs the
 # environment that `make python` makes.
 service: build
-	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/service_tests
+	cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) ../venv/bin/python -m pytest -q -p no:cacheprovider \
+	  --ignore-glob='*/test_replicas*' $(CURDIR)/python/service_tests
 
 # 2,000 kills in place of 200, 2,000 power cuts in place of 60.
 serve-soak: build
 	cd $(WHEEL)/empty && ARMWISE_KILLS=2000 ARMWISE_CUTS=2000 ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) \
-	  ../venv/bin/python -m pytest -q -s -p no:cacheprovider $(CURDIR)/python/service_tests
+	  ../venv/bin/python -m pytest -q -s -p no:cacheprovider --ignore-glob='*/test_replicas*' $(CURDIR)/python/service_tests
+
+# Three replicas over a real PostgreSQL, killed, stopped and cut off by a script while clients use them; PgBouncer and nginx.
+# About four minutes. Debian's packages are installed where they are missing; without them, and without CI, it is skipped.
+REPLICAS = cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) ARMWISE_UNFENCED=$(CURDIR)/target/release/examples/unfenced
+replicas: build
+	$(REPLICAS) ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/service_tests/test_replicas*.py
+
+# 100 runs with 60 seconds of faults each, in place of 10 with 9; two hours.
+replicas-soak: build
+	$(REPLICAS) ARMWISE_RUNS=100 ARMWISE_RUN_SECONDS=60 ../venv/bin/python -m pytest -q -s -p no:cacheprovider \
+	  $(CURDIR)/python/service_tests/test_replicas.py
+
+# Throughput of 1, 2 and 3 replicas beside SQLite; wants an idle machine.
+bench-replicas: build
+	ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) python3 bench/replicas.py
 
 # What the service does in a second, with and without its journal; wants an idle machine.
 bench-serve: build

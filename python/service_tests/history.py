@@ -1,14 +1,17 @@
 """Checks a recorded history of a service against the journal that it left: a program of its own, standard library only.
 
     python history.py spring.armwise history-*.jsonl
+    python history.py postgres://user:password@host/database#spring history-*.jsonl
 
-It reads the journal as a SQLite file and knows the service only through what the clients wrote down. What must hold:
+It reads the journal as a SQLite file, or from PostgreSQL with psql, and knows the service only through what the clients
+wrote down. What must hold:
 
 - No lost acknowledgement: every decision and reward that was answered with 2xx is in the journal.
 - Nothing twice: one entry for a key, one first reward for an arm of a decision.
 - The same key has the same bytes, whenever it was asked.
 - The sequence has no gaps, and every entry has its hash over the one before.
-- One model for each entry: what clients were told of the model at an entry is what the entry says.
+- One model for each entry: what clients were told of the model at an entry is what the entry says, by any replica.
+- One journal: the entries that a replica shows are those of the journal, and each replica shows all of them.
 - Read your writes: an answer is at least as new as what its client had seen, and so are the facts in it.
 """
 
@@ -16,9 +19,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+import shutil
 import sqlite3
 import struct
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -27,24 +33,57 @@ from pathlib import Path
 from typing import Any
 
 Line = dict[str, Any]
+Row = dict[str, Any]
+TABLES = {"entry": "seq", "decision": "id", "outcome": "seq, number"}
+
+
+def from_sqlite(path: Path) -> list[list[Row]]:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        db.row_factory = sqlite3.Row
+        return [
+            [dict(row) for row in db.execute(f"SELECT * FROM {table} ORDER BY {order}")]
+            for table, order in TABLES.items()
+        ]
+
+
+def from_postgres(url: str) -> list[list[Row]]:
+    """PostgreSQL writes a number of 64 bits so that it reads back as the same bits, also in JSON."""
+    url, _, name = url.partition("#")
+    folders = [str(folder / "bin") for folder in sorted(Path("/usr/lib/postgresql").glob("*"), reverse=True)]
+    psql = shutil.which("psql", path=os.pathsep.join([*folders, os.environ.get("PATH", "")]))
+    assert psql is not None, "psql is missing"
+    of_campaign = f"campaign = (SELECT id FROM armwise.campaign WHERE name = '{name}')"
+    selects = [
+        f"SELECT row_to_json(t)::text FROM (SELECT '{table}' AS table, r.* FROM armwise.{table} r WHERE {of_campaign}"
+        f" ORDER BY {order}) t"
+        for table, order in TABLES.items()
+    ]
+    # One snapshot of all tables, as a reader beside writers needs it.
+    script = ["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", *selects, "COMMIT"]
+    command = [psql, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", *(f"--command={line}" for line in script), url]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    tables: dict[str, list[Row]] = {table: [] for table in TABLES}
+    for line in done.stdout.splitlines():
+        row = json.loads(line)
+        tables[row["table"]].append(row)
+    return list(tables.values())
 
 
 class Journal:
-    """What a campaign's file says, read without the program that wrote it."""
+    """What a campaign's tables say, read without the program that wrote them."""
 
-    def __init__(self, path: Path) -> None:
-        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            db.row_factory = sqlite3.Row
-            self.entries = db.execute("SELECT * FROM entry ORDER BY seq").fetchall()
-            self.decisions: dict[int, list[sqlite3.Row]] = defaultdict(list)
-            for row in db.execute("SELECT * FROM decision ORDER BY id"):
-                self.decisions[row["id"] >> 32].append(row)
-            self.outcomes = db.execute("SELECT * FROM outcome ORDER BY seq, number").fetchall()
+    def __init__(self, source: Path | str) -> None:
+        tables = from_postgres(source) if isinstance(source, str) else from_sqlite(source)
+        self.entries, decisions, self.outcomes = tables
+        self.decisions: dict[int, list[Row]] = defaultdict(list)
+        for row in decisions:
+            self.decisions[row["id"] >> 32].append(row)
         self.by_key = {entry["key"]: entry for entry in self.entries if entry["key"] is not None}
         self.by_seq = {entry["seq"]: entry for entry in self.entries}
 
 
-def chain(entry: sqlite3.Row, before: str) -> str:
+def chain(entry: Row, before: str) -> str:
     """The hash that an entry must have, as docs/campaign-file.md describes it."""
     digest = hashlib.sha256()
     round_ = "" if entry["round"] is None else str(entry["round"])
@@ -56,7 +95,7 @@ def chain(entry: sqlite3.Row, before: str) -> str:
     return digest.hexdigest()
 
 
-def outcomes_digest(rows: Iterable[sqlite3.Row]) -> str:
+def outcomes_digest(rows: Iterable[Row]) -> str:
     digest = hashlib.sha256()
     for row in rows:
         digest.update(struct.pack("<Q", row["decision"]))
@@ -66,7 +105,7 @@ def outcomes_digest(rows: Iterable[sqlite3.Row]) -> str:
 
 def check_chain(journal: Journal) -> list[str]:
     problems, before = [], ""
-    of_entry: dict[int, list[sqlite3.Row]] = defaultdict(list)
+    of_entry: dict[int, list[Row]] = defaultdict(list)
     for row in journal.outcomes:
         of_entry[row["seq"]].append(row)
     for place, entry in enumerate(journal.entries, 1):
@@ -102,6 +141,8 @@ def check_decisions(journal: Journal, history: list[Line]) -> list[str]:
             problems.append(f"lost: the decision with key {key} was acknowledged and is not in the journal")
             continue
         told = json.loads(answer)
+        if entry["kind"] == "choose" and json.loads(entry["body"]).get("model", 0) != told["model"]:
+            problems.append(f"model: {told['decision']} was made with another model than its entry says")
         if entry["kind"] != "choose" or entry["round"] != round_of(told["decision"]):
             problems.append(f"other: key {key} is of {entry['kind']} {entry['round']}, not of {told['decision']}")
         rows = journal.decisions.get(entry["round"], [])
@@ -117,7 +158,7 @@ def check_decisions(journal: Journal, history: list[Line]) -> list[str]:
 def check_rewards(journal: Journal, history: list[Line]) -> list[str]:
     problems = []
     place = {(round_, row["customer"]): row["id"] for round_, rows in journal.decisions.items() for row in rows}
-    first: dict[int, sqlite3.Row] = {}
+    first: dict[int, Row] = {}
     for row in journal.outcomes:
         if journal.by_seq[row["seq"]]["kind"] == "learn":
             if row["decision"] in first:
@@ -177,13 +218,46 @@ def check_sequence(journal: Journal, history: list[Line]) -> list[str]:
                 problems.append(f"stale: a look as of {told['entries']}, asked for {line['asked_seq']}")
             if entry is not None and entry["model"] != told["model"]:
                 problems.append(f"model: entry {told['entries']} has {entry['model']}, told {told['model']}")
+            if entry is not None and entry["hash"] != told["head"]:
+                problems.append(f"fork: entry {told['entries']} has {entry['hash']}, told {told['head']}")
+        elif line["op"] == "log":
+            problems += check_shown(journal, json.loads(line["answer"])["entries"], f"port {line.get('port')}")
         elif own is not None and line["seq"] < own["seq"]:
             problems.append(f"stale: {line['key']} is entry {own['seq']}, answered as of {line['seq']}")
     return problems
 
 
+def check_shown(journal: Journal, shown: list[Line], who: str) -> list[str]:
+    """The entries that somebody was shown are the journal's: the same hash, the same model."""
+    problems = []
+    for line in shown:
+        entry = journal.by_seq.get(line["seq"])
+        if entry is None:
+            problems.append(f"lost: {who} showed entry {line['seq']}, which is not in the journal")
+        elif entry["hash"] != line["hash"]:
+            problems.append(f"fork: {who} showed another entry {line['seq']}")
+        elif entry["model"] != line["model"]:
+            problems.append(f"model: {who} showed entry {line['seq']} with another model")
+    return problems
+
+
+def check_replicas(journal: Journal, logs: dict[str, list[Line]]) -> list[str]:
+    """After all is quiet, each replica shows the whole journal."""
+    problems = []
+    for who, shown in logs.items():
+        problems += check_shown(journal, shown, who)
+        if [line["seq"] for line in shown] != [entry["seq"] for entry in journal.entries]:
+            problems.append(f"behind: {who} shows {len(shown)} entries, the journal has {len(journal.entries)}")
+    return problems
+
+
 def check(journal: Journal, history: list[Line]) -> list[str]:
     """All that is wrong; empty if the promises held."""
+    forgotten = [
+        f"lost: {line['op']} asked for {line['asked_seq']}, which was never acknowledged, says port {line.get('port')}"
+        for line in history
+        if line["status"] == 412
+    ]
     bad = [line for line in history if line["status"] is not None and line["status"] >= 500]
     problems = [
         f"failure: {line['op']} ended with {line['status']}: {line['answer']}"
@@ -192,6 +266,7 @@ def check(journal: Journal, history: list[Line]) -> list[str]:
     ]
     return (
         problems
+        + forgotten
         + check_chain(journal)
         + check_decisions(journal, history)
         + check_rewards(journal, history)
@@ -204,9 +279,9 @@ def read(files: Iterable[Path]) -> list[Line]:
 
 
 def main() -> int:
-    path, *files = sys.argv[1:]
+    place, *files = sys.argv[1:]
     history = read(Path(file) for file in files)
-    problems = check(Journal(Path(path)), history)
+    problems = check(Journal(place if place.startswith("postgres") else Path(place)), history)
     print("\n".join(problems[:50]))
     print(f"{len(history)} requests, {len(problems)} problems")
     return 1 if problems else 0

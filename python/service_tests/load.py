@@ -2,8 +2,8 @@
 
 A line of the history is one request from its first try to its answer: who, what, the key, the body, when, how it ended,
 the bytes that came back. A try that ended in nothing is tried again with the same key and body, as the service's
-promise allows; the line says how often. What a history must look like is in `history.py`, which shares no code with
-this.
+promise allows; the line says how often. With several replicas a client goes to any of them, and a try that ended in
+nothing is tried again at another one. What a history must look like is in `history.py`, which shares no code with this.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ RULES = {
 TRY_AGAIN = {409, 429, 500, 502, 503, 504, 507}
 
 
-def begin(port: int, campaign: str) -> None:
-    """Makes the campaign."""
+def begin(port: int, campaign: str, **other: Any) -> None:
+    """Makes the campaign; `other` are rules that differ."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("PUT", f"/v1/campaigns/{campaign}", json.dumps(RULES), {"Content-Type": "application/json"})
+    body = json.dumps({**RULES, **other})
+    connection.request("PUT", f"/v1/campaigns/{campaign}", body, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     text = answer.read().decode()
     assert answer.status in (200, 201), (answer.status, text)
@@ -40,11 +41,14 @@ def begin(port: int, campaign: str) -> None:
 
 
 class Client(threading.Thread):
-    """One client with one connection at a time."""
+    """One client with one connection at a time, to any of the ports."""
 
-    def __init__(self, number: int, port: int, campaign: str, out: Path, stop: threading.Event, seed: int) -> None:
+    def __init__(
+        self, number: int, ports: list[int], campaign: str, out: Path, stop: threading.Event, seed: int, patience: float
+    ) -> None:
         super().__init__(daemon=True)
-        self.number, self.port, self.stop_event = number, port, stop
+        self.number, self.ports, self.stop_event, self.patience = number, ports, stop, patience
+        self.port = ports[number % len(ports)]
         self.base = f"/v1/campaigns/{campaign}"
         self.out = out.open("a", encoding="utf-8")
         self.random = random.Random(seed * 1000 + number)
@@ -74,8 +78,10 @@ class Client(threading.Thread):
             self.reward()
         elif draw < 0.9:
             self.decide_again()
-        else:
+        elif draw < 0.97:
             self.look()
+        else:
+            self.log()
 
     def key(self) -> str:
         self.count += 1
@@ -117,6 +123,18 @@ class Client(threading.Thread):
     def look(self) -> None:
         self.send("look", "GET", self.base, None, None)
 
+    def log(self) -> None:
+        """The newest entries, and perhaps more than this client has caused."""
+        self.send("log", "GET", f"{self.base}/log?after={max(0, self.seen - 30)}", None, None)
+
+    def elsewhere(self) -> None:
+        """Goes to another replica, if there is one."""
+        if len(self.ports) > 1:
+            self.port = self.random.choice([port for port in self.ports if port != self.port])
+            if self.connection is not None:
+                self.connection.close()
+                self.connection = None
+
     def send(self, op: str, method: str, path: str, body: str | None, key: str | None) -> dict[str, Any]:
         """Sends until there is an answer that is final, or the run ends."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
@@ -125,6 +143,8 @@ class Client(threading.Thread):
         asked = self.seen
         if asked:
             headers["Armwise-Seq"] = str(asked)
+        if self.random.random() < 0.2:
+            self.elsewhere()
         line: dict[str, Any] = {"client": self.number, "op": op, "path": path, "key": key, "request": body}
         line.update(start=time.time(), asked_seq=asked, tries=0, status=None, seq=None, answer=None)
         while True:
@@ -132,13 +152,16 @@ class Client(threading.Thread):
             try:
                 status, seq, answer = self.once(method, path, body, headers)
             except (OSError, http.client.HTTPException):
+                if self.connection is not None:
+                    self.connection.close()
                 self.connection = None
                 status, seq, answer = None, None, None
-            line.update(status=status, seq=seq, answer=answer)
+            line.update(status=status, seq=seq, answer=answer, port=self.port)
             if status is not None and status not in TRY_AGAIN:
                 break
             if self.stop_event.is_set() and line["tries"] > 3:
                 break
+            self.elsewhere()
             time.sleep(0.01)
         line["end"] = time.time()
         self.answered += line["status"] in (200, 201)
@@ -149,7 +172,7 @@ class Client(threading.Thread):
 
     def once(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> tuple[int, int | None, str]:
         if self.connection is None:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience)
         self.connection.request(method, path, body, headers)
         answer = self.connection.getresponse()
         seq = answer.getheader("Armwise-Seq")
@@ -159,11 +182,21 @@ class Client(threading.Thread):
 class Load:
     """Clients that run until they are told to stop; the histories are in one file each."""
 
-    def __init__(self, port: int, campaign: str, folder: Path, clients: int = 8, seed: int = 1) -> None:
+    def __init__(
+        self,
+        ports: int | list[int],
+        campaign: str,
+        folder: Path,
+        clients: int = 8,
+        seed: int = 1,
+        patience: float = 30,
+    ) -> None:
         self.stop_event = threading.Event()
+        ports = [ports] if isinstance(ports, int) else ports
         self.files = [folder / f"history-{seed}-{number}.jsonl" for number in range(clients)]
         self.clients = [
-            Client(number, port, campaign, file, self.stop_event, seed) for number, file in enumerate(self.files)
+            Client(number, ports, campaign, file, self.stop_event, seed, patience)
+            for number, file in enumerate(self.files)
         ]
 
     def wait_for_answers(self, count: int, seconds: float = 120) -> None:

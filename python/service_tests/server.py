@@ -30,19 +30,21 @@ class Server:
     """A server process over one data folder; the port stays the same when it is started again."""
 
     def __init__(self, data: Path, *arguments: str, environment: dict[str, str] | None = None) -> None:
-        self.data, self.arguments, self.port = data, arguments, free_port()
+        self.data, self.port = data, free_port()
+        self.line = [COMMAND, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", str(data), *arguments]
         self.environment = {**os.environ, **(environment or {})}
         self.log = data.parent / f"{data.name}.log"
         self.process: subprocess.Popen[bytes] | None = None
 
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
     def start(self) -> Server:
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [COMMAND, "serve", "--listen", f"127.0.0.1:{self.port}", "--data", str(self.data), *self.arguments],
-                stdout=log,
-                stderr=log,
-                env=self.environment,
-            )
+            self.process = subprocess.Popen(self.line, stdout=log, stderr=log, env=self.environment)
         return self
 
     def wait_until_ready(self, seconds: float = 120) -> Server:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from history import Journal, Line, check, read
+from history import Journal, Line, check, check_replicas, read
 from load import Load, begin
 from server import serving
 
@@ -59,6 +59,7 @@ FORGED = {
     "twice": "INSERT INTO outcome SELECT (SELECT max(seq) FROM entry WHERE kind = 'learn'), 999, decision, reward"
     " FROM outcome WHERE seq = (SELECT min(seq) FROM outcome) LIMIT 1",
     "model": "UPDATE entry SET model = hash",
+    "fork": "UPDATE entry SET hash = model",
 }
 
 
@@ -88,7 +89,17 @@ def unheard_reward(history: list[Line]) -> None:
     history.append({**line, "key": None, "answer": json.dumps(told), "request": json.dumps(wanted)})
 
 
-DOCTORED: dict[str, Callable[[list[Line]], None]] = {"stale": stale, "bytes": other_bytes, "other": unheard_reward}
+def forgotten(history: list[Line]) -> None:
+    """A replica that does not know what another one has acknowledged."""
+    history.append({**history[-1], "status": 412})
+
+
+DOCTORED: dict[str, Callable[[list[Line]], None]] = {
+    "stale": stale,
+    "bytes": other_bytes,
+    "other": unheard_reward,
+    "lost": forgotten,
+}
 
 
 @pytest.mark.parametrize("word", DOCTORED)
@@ -114,3 +125,18 @@ def test_a_journal_without_its_last_second_is_found(recorded: tuple[Path, list[L
         f"DELETE FROM outcome WHERE seq > {last}",
     )
     assert sum(problem.startswith("lost") for problem in check(Journal(forged), history)) >= 5
+
+
+def test_a_replica_that_shows_another_journal_or_less_of_it_is_found(recorded: tuple[Path, list[Line]]) -> None:
+    path, _ = recorded
+    journal = Journal(path)
+    shown = [{"seq": entry["seq"], "hash": entry["hash"], "model": entry["model"]} for entry in journal.entries]
+    assert check_replicas(journal, {"one": shown, "two": shown}) == []
+    for word, other in {
+        "behind": shown[:-1],
+        "lost": [*shown, {**shown[-1], "seq": shown[-1]["seq"] + 1}],
+        "fork": [*shown[:-1], {**shown[-1], "hash": shown[0]["hash"]}],
+        "model": [*shown[:-1], {**shown[-1], "model": shown[0]["hash"]}],
+    }.items():
+        problems = check_replicas(journal, {"one": shown, "two": other})
+        assert any(problem.startswith(word) for problem in problems), (word, problems)

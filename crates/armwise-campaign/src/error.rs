@@ -234,6 +234,37 @@ pub enum Error {
         #[source]
         cause: Option<Cause>,
     },
+    /// The database where the campaign is kept cannot be reached, or it is not known whether it has taken what was sent.
+    #[error("{}: {problem}; try again a little later", path.display())]
+    Unavailable {
+        /// The campaign.
+        path: PathBuf,
+        /// What is known of it.
+        problem: String,
+    },
+    /// The journal is not the one that was seen before: it lacks entries that were there, as after an older backup was
+    /// restored.
+    #[error("{}: entry {seen} was there before, and is not any more (the last one is {found}): an older copy was restored, or another one took its place; nothing is written to it", path.display())]
+    WentBack {
+        /// The campaign.
+        path: PathBuf,
+        /// The last entry that was seen.
+        seen: u64,
+        /// The last entry that is there.
+        found: u64,
+    },
+    /// The tables of the database need a newer program.
+    #[error("{}: its tables have version {version}, which needs a program that knows version {oldest}; this one knows {known}", path.display())]
+    NewerSchema {
+        /// The campaign.
+        path: PathBuf,
+        /// The version of the tables.
+        version: i32,
+        /// The oldest version that a program must know.
+        oldest: i32,
+        /// The version that this program knows.
+        known: i32,
+    },
     /// So many commands wait to be written that no more are taken.
     #[error("{waiting} commands wait already; try again a little later")]
     QueueFull {

@@ -13,10 +13,10 @@ use armwise_campaign::{
     Campaign, Error,
     core::{DecisionId, Feedback, Key, Learned, Sent, close, learn, model_hash, revoke},
     round::{ChooseOptions, choose},
-    store::sqlite::Sqlite,
+    store::{Place, sqlite::Sqlite},
 };
 use common::{
-    Folder, TWO, begin, choose_round, csv, customers,
+    Folder, TWO, begin, begin_at, choose_round, csv, customers,
     failing::{Failing, Stage},
     learn_text, open,
 };
@@ -66,7 +66,7 @@ enum Action {
 }
 
 /// An action, perhaps with a key, perhaps with a failure at its first try.
-fn action() -> impl Strategy<Value = (Action, Option<u8>, Option<Stage>)> {
+fn action() -> impl Strategy<Value = Step> {
     let rows = || prop::collection::vec((any::<usize>(), 0_u8..3), 1..12);
     let table = |feedback: Feedback, list: bool| {
         (rows(), prop::option::of(any::<usize>())).prop_map(move |(rows, round)| Action::Table {
@@ -215,14 +215,37 @@ impl Opened {
     fn new() -> Self {
         let folder = Folder::new("once");
         let table = folder.write("customers.csv", customers(60));
-        let path = begin(&folder, &table, &rules()).unwrap().path().to_owned();
+        let path = folder.path("c.armwise");
+        Self::at(folder, table, path)
+    }
+
+    fn at(folder: Folder, table: PathBuf, path: PathBuf) -> Self {
+        drop(begin_at(&path, &table, &rules()).unwrap());
         Self { folder, table, path, campaign: None }
+    }
+
+    /// In PostgreSQL, if there is one.
+    #[cfg(feature = "postgres")]
+    fn in_postgres() -> Option<Self> {
+        let path = common::postgres::place("once")?;
+        let folder = Folder::new("once");
+        let table = folder.write("customers.csv", customers(60));
+        Some(Self::at(folder, table, path))
     }
 
     fn open(&mut self, fail: Option<Stage>) -> &mut Campaign {
         self.campaign = None;
-        let store = Failing::new(Sqlite::open(&self.path, Some("test")).unwrap(), fail);
-        self.campaign.insert(Campaign::open(Box::new(store)).unwrap())
+        let opened = match Place::of(&self.path).unwrap() {
+            Place::File(path) => {
+                Campaign::open(Box::new(Failing::new(Sqlite::open(&path, Some("test")).unwrap(), fail)))
+            }
+            #[cfg(feature = "postgres")]
+            Place::Postgres(address) => {
+                let store = armwise_campaign::store::postgres::Postgres::write(&address).unwrap();
+                Campaign::open(Box::new(Failing::new(store, fail)))
+            }
+        };
+        self.campaign.insert(opened.unwrap())
     }
 
     /// Does something; if the store fails, opens the campaign anew and, unless it `is_done`, does it again.
@@ -252,118 +275,142 @@ fn told(table: &Table) -> String {
     head.to_owned() + &table.rows.iter().map(line).collect::<Vec<_>>().concat()
 }
 
+type Step = (Action, Option<u8>, Option<Stage>);
+
+/// Does all of it, and compares with the reference after each step.
+fn play(mut opened: Opened, actions: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut reference = Reference::default();
+    let mut tables: Vec<Table> = Vec::new();
+    for (action, key, fail) in [(Action::Choose, None, None)].into_iter().chain(actions) {
+        let rounds: Vec<u64> = (1..=reference.rounds).collect();
+        let name = key.map(|key| Key::new(&format!("k{key}")).unwrap());
+        let table = match action {
+            Action::Choose => {
+                if rounds.len() >= 4 {
+                    continue;
+                }
+                // Each round has its own key; without one, whoever is not sure looks before choosing again.
+                let key = key.map(|_| Key::new(&format!("round-{}", reference.rounds + 1)).unwrap());
+                let is_done = |campaign: &Campaign| key.is_none() && campaign.rounds().len() > rounds.len();
+                let options = || ChooseOptions { again: true, key: key.clone(), ..ChooseOptions::default() };
+                let round = opened.retried(fail, is_done, |campaign, table| {
+                    choose(campaign, &open(table), options(), &|_| ())?.commit(campaign, None)
+                });
+                reference.rounds += 1;
+                prop_assert!(round.unwrap().is_none_or(|summary| summary.round == reference.rounds));
+                prop_assert_eq!(opened.open(None).rounds().len() as u64, reference.rounds);
+                continue;
+            }
+            Action::Close(which) => {
+                let round = rounds[which % rounds.len()];
+                let closed = opened.retried(fail, |_| false, |campaign, _| close(campaign, round, None));
+                prop_assert_eq!(closed.is_err(), reference.revoked.contains(&round), "only a revoked round stays");
+                if closed.is_ok() {
+                    reference.closed.insert(round);
+                }
+                continue;
+            }
+            Action::Revoke(which) => {
+                let round = rounds[which % rounds.len()];
+                reference.revoked.insert(round);
+                let revoked = opened.retried(fail, |_| false, |campaign, _| revoke(campaign, round, None));
+                let expected = model_hash(&reference.model(opened.open(None)));
+                prop_assert_eq!(revoked.unwrap().unwrap().model, expected);
+                continue;
+            }
+            Action::Again(which) if tables.is_empty() => {
+                let _ = which;
+                continue;
+            }
+            Action::Again(which) => tables[which % tables.len()].clone(),
+            Action::Table { feedback, rows, list, round } => {
+                let row = |(which, reward): (usize, u8)| Row {
+                    decision: DecisionId { round: rounds[which % rounds.len()], number: (which / 7 % 24) as u32 + 1 },
+                    // Few of them, so that the lists of two weeks are often the same.
+                    customer: format!("C{:04}", which % 12),
+                    reward: match feedback {
+                        Feedback::Responders { worth } => worth,
+                        _ => f64::from(reward) / 2.0,
+                    },
+                };
+                let round = round.filter(|_| list).map(|which| rounds[which % rounds.len()]);
+                Table { feedback, rows: rows.into_iter().map(row).collect(), list, round }
+            }
+        };
+        tables.push(table.clone());
+        let text = told(&table);
+        let path = opened.folder.write("responses.csv", &text);
+        let asked = (table.feedback, table.round, text);
+        let answer = opened.retried(
+            fail,
+            |_| false,
+            |campaign, _| learn(campaign, &open(&path), table.feedback, table.round, name.as_ref()),
+        );
+        let possible = reference.possible(table.feedback);
+        match key.and_then(|key| reference.keys.get(&key)) {
+            Some((same, before)) if *same == asked => {
+                let (learned, rejects) = answer.unwrap().unwrap();
+                prop_assert_eq!(&(learned, csv(&rejects)), before, "the same request gets the same answer");
+            }
+            Some(_) => {
+                prop_assert!(matches!(answer, Err(Error::KeyUsed { .. })), "{:?}", answer);
+            }
+            None if table.list && table.round.is_none() && possible.len() != 1 => {
+                let refused = answer.unwrap_err();
+                let expected = matches!(&refused, Error::WhichRound { rounds, .. } if *rounds == possible);
+                prop_assert!(expected, "{} for {:?}", refused, possible);
+            }
+            None => {
+                let (learned, rejects) = answer.unwrap().unwrap();
+                prop_assert_eq!(learned.applied + learned.repeated + learned.rejected, table.rows.len() as u64);
+                prop_assert_eq!(learned.rejected, rejects.len() as u64);
+                let campaign = opened.open(None);
+                let decision_of = |round: u64, customer: &str| {
+                    let sent = campaign.sent(round).unwrap();
+                    sent.iter().find(|sent| sent.customer == customer).map(|sent| sent.id)
+                };
+                let hold_out_of = |id: DecisionId| {
+                    let sent = campaign.sent(id.round).unwrap();
+                    sent.iter().find(|sent| sent.id == id).map(|sent| sent.hold_out)
+                };
+                reference.take(&table, key.is_some(), decision_of, hold_out_of);
+                prop_assert_eq!(&learned.model, &model_hash(&reference.model(campaign)));
+                if let Some(key) = key {
+                    reference.keys.insert(key, (asked, (learned, csv(&rejects))));
+                }
+            }
+        }
+        let campaign = opened.open(None);
+        prop_assert_eq!(campaign.model_hash(), model_hash(&reference.model(campaign)));
+    }
+    let expected = model_hash(&reference.model(opened.open(None)));
+    opened.campaign = None;
+    // The same from the file, through stored sums and without them.
+    let campaign = Campaign::read(&opened.path).unwrap();
+    prop_assert_eq!(model_hash(&campaign.model().unwrap()), expected);
+    prop_assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), expected);
+    prop_assert!(campaign.verify().good);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_model_is_that_of_the_reference(actions in prop::collection::vec(action(), 1..24)) {
-        let mut opened = Opened::new();
-        let mut reference = Reference::default();
-        let mut tables: Vec<Table> = Vec::new();
-        for (action, key, fail) in [(Action::Choose, None, None)].into_iter().chain(actions) {
-            let rounds: Vec<u64> = (1..=reference.rounds).collect();
-            let name = key.map(|key| Key::new(&format!("k{key}")).unwrap());
-            let table = match action {
-                Action::Choose => {
-                    if rounds.len() >= 4 {
-                        continue;
-                    }
-                    // Each round has its own key; without one, whoever is not sure looks before choosing again.
-                    let key = key.map(|_| Key::new(&format!("round-{}", reference.rounds + 1)).unwrap());
-                    let is_done = |campaign: &Campaign| key.is_none() && campaign.rounds().len() > rounds.len();
-                    let options = || ChooseOptions { again: true, key: key.clone(), ..ChooseOptions::default() };
-                    let round = opened.retried(fail, is_done, |campaign, table| {
-                        choose(campaign, &open(table), options(), &|_| ())?.commit(campaign, None)
-                    });
-                    reference.rounds += 1;
-                    prop_assert!(round.unwrap().is_none_or(|summary| summary.round == reference.rounds));
-                    prop_assert_eq!(opened.open(None).rounds().len() as u64, reference.rounds);
-                    continue;
-                }
-                Action::Close(which) => {
-                    let round = rounds[which % rounds.len()];
-                    let closed = opened.retried(fail, |_| false, |campaign, _| close(campaign, round, None));
-                    prop_assert_eq!(closed.is_err(), reference.revoked.contains(&round), "only a revoked round stays");
-                    if closed.is_ok() {
-                        reference.closed.insert(round);
-                    }
-                    continue;
-                }
-                Action::Revoke(which) => {
-                    let round = rounds[which % rounds.len()];
-                    reference.revoked.insert(round);
-                    let revoked = opened.retried(fail, |_| false, |campaign, _| revoke(campaign, round, None));
-                    let expected = model_hash(&reference.model(opened.open(None)));
-                    prop_assert_eq!(revoked.unwrap().unwrap().model, expected);
-                    continue;
-                }
-                Action::Again(which) if tables.is_empty() => { let _ = which; continue }
-                Action::Again(which) => tables[which % tables.len()].clone(),
-                Action::Table { feedback, rows, list, round } => {
-                    let row = |(which, reward): (usize, u8)| Row {
-                        decision: DecisionId {
-                            round: rounds[which % rounds.len()],
-                            number: (which / 7 % 24) as u32 + 1,
-                        },
-                        // Few of them, so that the lists of two weeks are often the same.
-                        customer: format!("C{:04}", which % 12),
-                        reward: match feedback { Feedback::Responders { worth } => worth, _ => f64::from(reward) / 2.0 },
-                    };
-                    let round = round.filter(|_| list).map(|which| rounds[which % rounds.len()]);
-                    Table { feedback, rows: rows.into_iter().map(row).collect(), list, round }
-                }
-            };
-            tables.push(table.clone());
-            let text = told(&table);
-            let path = opened.folder.write("responses.csv", &text);
-            let asked = (table.feedback, table.round, text);
-            let answer = opened.retried(fail, |_| false, |campaign, _| {
-                learn(campaign, &open(&path), table.feedback, table.round, name.as_ref())
-            });
-            let possible = reference.possible(table.feedback);
-            match key.and_then(|key| reference.keys.get(&key)) {
-                Some((same, before)) if *same == asked => {
-                    let (learned, rejects) = answer.unwrap().unwrap();
-                    prop_assert_eq!(&(learned, csv(&rejects)), before, "the same request gets the same answer");
-                }
-                Some(_) => {
-                    prop_assert!(matches!(answer, Err(Error::KeyUsed { .. })), "{:?}", answer);
-                }
-                None if table.list && table.round.is_none() && possible.len() != 1 => {
-                    let refused = answer.unwrap_err();
-                    let expected = matches!(&refused, Error::WhichRound { rounds, .. } if *rounds == possible);
-                    prop_assert!(expected, "{} for {:?}", refused, possible);
-                }
-                None => {
-                    let (learned, rejects) = answer.unwrap().unwrap();
-                    prop_assert_eq!(learned.applied + learned.repeated + learned.rejected, table.rows.len() as u64);
-                    prop_assert_eq!(learned.rejected, rejects.len() as u64);
-                    let campaign = opened.open(None);
-                    let decision_of = |round: u64, customer: &str| {
-                        let sent = campaign.sent(round).unwrap();
-                        sent.iter().find(|sent| sent.customer == customer).map(|sent| sent.id)
-                    };
-                    let hold_out_of = |id: DecisionId| {
-                        let sent = campaign.sent(id.round).unwrap();
-                        sent.iter().find(|sent| sent.id == id).map(|sent| sent.hold_out)
-                    };
-                    reference.take(&table, key.is_some(), decision_of, hold_out_of);
-                    prop_assert_eq!(&learned.model, &model_hash(&reference.model(campaign)));
-                    if let Some(key) = key {
-                        reference.keys.insert(key, (asked, (learned, csv(&rejects))));
-                    }
-                }
-            }
-            let campaign = opened.open(None);
-            prop_assert_eq!(campaign.model_hash(), model_hash(&reference.model(campaign)));
+        play(Opened::new(), actions)?;
+    }
+}
+
+#[cfg(feature = "postgres")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_model_is_that_of_the_reference_on_postgresql_too(actions in prop::collection::vec(action(), 1..24)) {
+        if let Some(opened) = Opened::in_postgres() {
+            play(opened, actions)?;
         }
-        let expected = model_hash(&reference.model(opened.open(None)));
-        opened.campaign = None;
-        // The same from the file, through stored sums and without them.
-        let campaign = Campaign::read(&opened.path).unwrap();
-        prop_assert_eq!(model_hash(&campaign.model().unwrap()), expected);
-        prop_assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), expected);
-        prop_assert!(campaign.verify().good);
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod common;
 
+#[cfg(feature = "postgres")]
+use armwise_campaign::store::postgres::Postgres;
 use armwise_campaign::{
     Campaign, Error,
     config::Config,
@@ -25,6 +27,10 @@ fn each(check: impl Fn(&mut dyn Journal)) {
     let folder = Folder::new("journal");
     check(&mut Memory::default());
     check(&mut Sqlite::create(&folder.path("j.armwise"), "test").unwrap());
+    #[cfg(feature = "postgres")]
+    if let Some(address) = common::postgres::address("journal") {
+        check(&mut Postgres::create(&address).unwrap());
+    }
 }
 
 fn entry(before: &Head, kind: Kind, round: Option<u64>, key: Option<&str>) -> Entry {
@@ -95,6 +101,7 @@ fn what_goes_in_comes_out_in_its_order() {
         let learn = entry(&choose.head(), Kind::Learn, None, Some("b"));
         let correct = entry(&learn.head(), Kind::Correct, None, None);
         append(journal, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        assert_eq!(journal.head().unwrap(), first.head());
         let decisions = [sent(1, 1, "ann"), sent(1, 2, "bob"), sent(1, 3, "ann"), sent(2, 1, "ann")];
         let later = [outcome(1, 2, Some(0.5)), outcome(1, 1, None), outcome(2, 1, Some(1.0))];
         let last = [outcome(1, 2, Some(1.0 / 3.0))];
@@ -129,6 +136,13 @@ fn what_goes_in_comes_out_in_its_order() {
         assert_eq!(appended.unwrap(), [choose.clone(), learn.clone(), correct.clone()]);
         assert_eq!(journal.entries(0).unwrap(), [first.clone(), choose.clone(), learn.clone(), correct.clone()]);
         assert_eq!(journal.entries(2).unwrap(), [learn.clone(), correct.clone()]);
+        assert_eq!(journal.head().unwrap(), correct.head());
+        // What is new, with as many of its rows as the store reads along: all that belong to an entry, or none.
+        let news = journal.news(1).unwrap();
+        assert_eq!(news.entries, [choose.clone(), learn.clone(), correct.clone()]);
+        assert!(news.decisions.iter().all(|(seq, own)| *seq == 2 && *own == decisions), "{news:?}");
+        assert!(news.outcomes.iter().all(|(seq, own)| *own == journal.outcomes(*seq).unwrap()), "{news:?}");
+        assert!(journal.news(4).unwrap().entries.is_empty());
         assert_eq!((journal.entry(2).unwrap(), journal.entry(5).unwrap()), (Some(choose.clone()), None));
         assert_eq!(journal.decisions(1).unwrap(), decisions[..3]);
         assert!(journal.decisions(3).unwrap().is_empty());
@@ -239,6 +253,10 @@ fn each_opened(check: impl Fn(&dyn Fn() -> Result<Box<dyn Journal>, Error>)) {
     let path = folder.path("j.armwise");
     drop(Sqlite::create(&path, "test").unwrap());
     check(&|| Ok(Box::new(Sqlite::open(&path, Some("test"))?)));
+    #[cfg(feature = "postgres")]
+    if let Some(address) = common::postgres::address("opened") {
+        check(&|| Ok(Box::new(Postgres::open(&address)?)));
+    }
 }
 
 #[test]
@@ -332,18 +350,23 @@ fn an_append_that_is_cut_short_leaves_no_trace() {
 
 /// The core and everything else speak to a journal, never to a database.
 #[test]
-fn only_the_sqlite_store_speaks_sql() {
+fn only_the_stores_speak_sql() {
     fn look(folder: &std::path::Path, found: &mut Vec<String>) {
         for file in std::fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             if path.is_dir() {
                 look(&path, found);
-            } else if std::fs::read_to_string(&path).unwrap().contains("rusqlite") {
+            } else if ["rusqlite", "tokio_postgres"]
+                .iter()
+                .any(|crate_| std::fs::read_to_string(&path).unwrap().contains(crate_))
+            {
                 found.push(path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned());
             }
         }
     }
     let mut found = Vec::new();
     look(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
-    assert!(!found.is_empty() && found.iter().all(|folder| folder == "sqlite"), "{found:?}");
+    let stores = ["sqlite", "postgres"];
+    assert!(found.iter().all(|folder| stores.contains(&folder.as_str())), "{found:?}");
+    assert!(stores.iter().all(|store| found.iter().any(|folder| folder == store)), "{found:?}");
 }

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use armwise_campaign::live::Journalling;
+use armwise_campaign::{
+    live::Journalling,
+    store::{is_database, postgres::Address},
+};
 use armwise_server::{
     Limits, Options, Server, TlsFiles,
     access::{Scope, Token, Tokens},
@@ -21,6 +24,32 @@ pub(crate) struct Data {
     /// The folder with the campaigns' files and the tokens.
     #[arg(long, value_name = "FOLDER", default_value = "armwise-data")]
     data: PathBuf,
+    /// A PostgreSQL database instead, which any number of servers may share: postgres://user@host/database. A password
+    /// is better given in the environment: ARMWISE_STORE is taken where this is not given.
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+}
+
+impl Data {
+    /// The database, if one is named.
+    fn store(&self) -> Result<Option<Address>, Fault> {
+        let named = self.store.clone().or_else(|| std::env::var("ARMWISE_STORE").ok()).filter(|url| !url.is_empty());
+        let Some(url) = named else { return Ok(None) };
+        if !is_database(Path::new(&url)) {
+            return Err(Fault::invalid("the store is a database: postgres://user@host/database"));
+        }
+        if url.contains('#') {
+            return Err(Fault::invalid("the store is a database with all of its campaigns; leave out what is after #"));
+        }
+        Ok(Some(Address::database(&url)?))
+    }
+
+    fn tokens(&self) -> Result<Tokens, Fault> {
+        Ok(match self.store()? {
+            Some(address) => Tokens::in_database(&address),
+            None => Tokens::of(&self.data),
+        })
+    }
 }
 
 /// Arguments of `serve`.
@@ -118,11 +147,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Fault> {
         ..Limits::default()
     };
     let mut options = Options { tls, limits, ..Options::new(arguments.data.data.clone(), arguments.listen) };
+    options.store = arguments.data.store()?;
+    let home = options.store.as_ref().map_or_else(|| options.data.clone(), |address| address.shown().to_owned());
     if arguments.without_journal {
         options.live.journal = Journalling::OffForBenchmarks;
     }
     let server = Server::start(options)?;
-    print(&format!("armwise serves {} at {scheme}://{}\n", arguments.data.data.display(), server.address()));
+    print(&format!("armwise serves {} at {scheme}://{}\n", home.display(), server.address()));
     server.until_signal();
     Ok(())
 }
@@ -137,7 +168,7 @@ fn print(text: &str) {
 pub(crate) fn token(command: &TokenCommand) -> Result<(), Fault> {
     match command {
         TokenCommand::Add { name, scope, campaign, days, data } => {
-            let tokens = in_folder(&data.data)?;
+            let tokens = in_folder(data)?;
             let ends = |days: &u64| SystemTime::now() + Duration::from_secs(days.saturating_mul(86_400).min(1 << 40));
             let seconds = |at: SystemTime| at.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
             let campaigns = (!campaign.is_empty()).then_some(campaign.as_slice());
@@ -147,7 +178,7 @@ pub(crate) fn token(command: &TokenCommand) -> Result<(), Fault> {
             print(&format!("{secret}\n"));
         }
         TokenCommand::List { data, json } => {
-            let tokens = Tokens::of(&data.data).all()?.unwrap_or_default();
+            let tokens = data.tokens()?.all()?.unwrap_or_default();
             if *json {
                 let all: Vec<_> = tokens.iter().map(Token::shown).collect();
                 print(&(serde_json::to_string(&all).unwrap_or_default() + "\n"));
@@ -155,15 +186,18 @@ pub(crate) fn token(command: &TokenCommand) -> Result<(), Fault> {
                 tokens.iter().for_each(|token| print(&line(token)));
             }
         }
-        TokenCommand::Revoke { name, data } => Tokens::of(&data.data).revoke(name)?,
+        TokenCommand::Revoke { name, data } => data.tokens()?.revoke(name)?,
     }
     Ok(())
 }
 
-/// The tokens of a folder, which is made if it is not there.
-fn in_folder(data: &Path) -> Result<Tokens, Fault> {
-    std::fs::create_dir_all(data).map_err(|error| Fault::invalid(format!("{}: {error}", data.display())))?;
-    Ok(Tokens::of(data))
+/// The tokens of a database, or of a folder, which is made if it is not there.
+fn in_folder(data: &Data) -> Result<Tokens, Fault> {
+    let folder = &data.data;
+    if data.store()?.is_none() {
+        std::fs::create_dir_all(folder).map_err(|error| Fault::invalid(format!("{}: {error}", folder.display())))?;
+    }
+    data.tokens()
 }
 
 fn line(token: &Token) -> String {

@@ -51,9 +51,10 @@ impl App {
         let meter = Meter::new();
         let live =
             LiveOptions { most_arms: options.limits.arms, observe: Some(meter.observe()), ..options.live.clone() };
+        let live = LiveOptions { seen: options.store.as_ref().map(|_| options.data.join("seen")), ..live };
         Self {
-            tokens: Tokens::of(&options.data),
-            campaigns: Campaigns::of(&options.data, live),
+            tokens: options.store.as_ref().map_or_else(|| Tokens::of(&options.data), Tokens::in_database),
+            campaigns: Campaigns::of(&options.data, options.store.as_ref(), live),
             amending: Mutex::new(()),
             meter,
             is_local: options.listen.ip().is_loopback(),

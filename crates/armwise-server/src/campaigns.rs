@@ -1,4 +1,5 @@
-//! The campaigns that are served: a file of the folder each, opened when the server starts or when it is first asked for.
+//! The campaigns that are served: those of a database, or a file of the folder each; opened when the server starts or when
+//! they are first asked for.
 //!
 //! A campaign that cannot be opened, because another process writes to it or because it is damaged, is tried again with
 //! the next request; the others do not suffer.
@@ -8,6 +9,10 @@ use armwise_campaign::{
     Error,
     config::Config,
     live::{Features, Live, LiveOptions},
+    store::{
+        is_database,
+        postgres::{self, Address},
+    },
 };
 use std::{
     collections::BTreeMap,
@@ -19,16 +24,46 @@ use std::{
 /// The campaigns of a folder.
 #[derive(Debug)]
 pub(crate) struct Campaigns {
-    data: PathBuf,
+    home: Home,
     options: LiveOptions,
     open: RwLock<BTreeMap<Name, Live>>,
     /// Held while a campaign is opened or made, so that each is opened once.
     opening: Mutex<()>,
 }
 
+/// Where campaigns are.
+#[derive(Debug)]
+enum Home {
+    Folder(PathBuf),
+    /// With the names that it had when it was last asked.
+    Database(Address, Mutex<Vec<Name>>),
+}
+
 impl Campaigns {
-    pub(crate) fn of(data: &Path, options: LiveOptions) -> Self {
-        Self { data: data.to_owned(), options, open: RwLock::default(), opening: Mutex::new(()) }
+    pub(crate) fn of(data: &Path, store: Option<&Address>, options: LiveOptions) -> Self {
+        let home = match store {
+            None => Home::Folder(data.to_owned()),
+            Some(address) => Home::Database(address.clone(), Mutex::default()),
+        };
+        Self { home, options, open: RwLock::default(), opening: Mutex::new(()) }
+    }
+
+    /// Where a campaign is.
+    fn place(&self, name: &Name) -> PathBuf {
+        match &self.home {
+            Home::Folder(data) => data.join(name.file()),
+            Home::Database(address, _) => address.with(name.as_str()).path(),
+        }
+    }
+
+    /// Asks a database for the names of its campaigns, which others may have made. This may take long.
+    pub(crate) fn refresh(&self) -> Result<(), Fault> {
+        if let Home::Database(address, names) = &self.home {
+            let found = postgres::names(address)?;
+            let found = found.iter().filter_map(|name| Name::new(name).ok()).collect();
+            *names.lock().unwrap_or_else(PoisonError::into_inner) = found;
+        }
+        Ok(())
     }
 
     /// A campaign that is open.
@@ -45,9 +80,9 @@ impl Campaigns {
         if let Some(live) = self.open(name) {
             return Ok(live);
         }
-        let path = self.data.join(name.file());
+        let path = self.place(name);
         // What another process has begun has its name only when it is complete.
-        if !path.is_file() {
+        if !is_database(&path) && !path.is_file() {
             return Err(Error::NoCampaign { path }.into());
         }
         let live = Live::open(&path, self.options.clone())?;
@@ -66,9 +101,20 @@ impl Campaigns {
         if let Some(live) = self.open(name) {
             return same(live, config, features).map(|live| (live, false));
         }
-        let live = Live::begin(&self.data.join(name.file()), config, features, self.options.clone())?;
-        self.keep(name, &live);
-        Ok((live, true))
+        let begun = Live::begin(&self.place(name), config.clone(), features.clone(), self.options.clone());
+        match begun {
+            // Another server was faster.
+            Err(Error::Exists { .. }) if matches!(self.home, Home::Database(..)) => {
+                let live = Live::open(&self.place(name), self.options.clone())?;
+                self.keep(name, &live);
+                same(live, config, features).map(|live| (live, false))
+            }
+            begun => {
+                let live = begun?;
+                self.keep(name, &live);
+                Ok((live, true))
+            }
+        }
     }
 
     fn keep(&self, name: &Name, live: &Live) {
@@ -77,12 +123,13 @@ impl Campaigns {
 
     /// The names of all campaigns, open or not.
     pub(crate) fn names(&self) -> Vec<Name> {
-        let mut names: Vec<Name> = fs::read_dir(&self.data)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|entry| Name::of(&entry.path()))
-            .collect();
+        let mut names: Vec<Name> = match &self.home {
+            Home::Folder(data) => {
+                let files = fs::read_dir(data).into_iter().flatten().flatten();
+                files.filter_map(|entry| Name::of(&entry.path())).collect()
+            }
+            Home::Database(_, names) => names.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
         names.extend(self.open.read().unwrap_or_else(PoisonError::into_inner).keys().cloned());
         names.sort_unstable();
         names.dedup();
@@ -93,6 +140,11 @@ impl Campaigns {
     pub(crate) fn all_open(&self) -> Vec<(Name, Live)> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.iter().map(|(name, live)| (name.clone(), live.clone())).collect()
+    }
+
+    /// Why a journal cannot be reached at this moment, if one cannot.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.all_open().into_iter().find_map(|(name, live)| Some(format!("{name}: {}", live.trouble()?)))
     }
 
     /// Opens all, one after the other.

@@ -53,6 +53,7 @@ pub(crate) struct Meter {
     seconds: Seconds,
     problems: Family<ProblemKind, Counter>,
     measured: Arc<Vec<(Measured, Histogram)>>,
+    counted: Arc<Vec<(Measured, Counter)>>,
     /// The last entry, the last one that the model knows, commands that wait, arms of the catalogue.
     standing: [Family<Of, Gauge>; 4],
 }
@@ -76,6 +77,9 @@ fn about(what: Measured) -> (&'static str, &'static str) {
         Measured::Batch => ("batch_commands", "Commands of a commit"),
         Measured::Behind => ("behind", "From the first new reward until the model knows it"),
         Measured::Learn => ("learn", "Bringing new rewards into the model"),
+        Measured::Conflict => ("conflicts", "Appends that came too late, since another server was faster"),
+        Measured::Followed => ("followed_entries", "Entries of other servers that were taken over"),
+        Measured::Follow => ("follow", "Taking over entries of other servers"),
         _ => ("other", "Something else"),
     }
 }
@@ -88,9 +92,15 @@ impl Meter {
         registry.register("http_requests", "Answers by route and status", answers.clone());
         registry.register_with_unit("http_request", "Time to the answer", Unit::Seconds, seconds.clone());
         registry.register("problems", "Answers that are problems, by kind", problems.clone());
-        let mut measured = Vec::new();
+        let (mut measured, mut counted) = (Vec::new(), Vec::new());
         for what in Measured::ALL {
             let (name, help) = about(what);
+            if matches!(what, Measured::Conflict | Measured::Followed) {
+                let counter: Counter = Counter::default();
+                registry.register(name, help, counter.clone());
+                counted.push((what, counter));
+                continue;
+            }
             let histogram = if what == Measured::Batch { Histogram::new(BATCH) } else { self::seconds() };
             if what == Measured::Batch {
                 registry.register(name, help, histogram.clone());
@@ -109,13 +119,24 @@ impl Meter {
             registry.register(name, help, family.clone());
         }
         let registry = Mutex::new(registry);
-        Self { registry, answers, seconds, problems, measured: Arc::new(measured), standing }
+        Self {
+            registry,
+            answers,
+            seconds,
+            problems,
+            measured: Arc::new(measured),
+            counted: Arc::new(counted),
+            standing,
+        }
     }
 
     /// What a campaign tells its measurements to.
     pub(crate) fn observe(&self) -> Observe {
-        let measured = Arc::clone(&self.measured);
+        let (measured, counted) = (Arc::clone(&self.measured), Arc::clone(&self.counted));
         Arc::new(move |what, value| {
+            if let Some((_, counter)) = counted.iter().find(|(own, _)| *own == what) {
+                counter.inc_by(value as u64);
+            }
             if let Some((_, histogram)) = measured.iter().find(|(own, _)| *own == what) {
                 histogram.observe(value);
             }

@@ -1,6 +1,6 @@
 //! How a server runs: where its data lie, where it listens, what it takes at most.
 
-use armwise_campaign::live::LiveOptions;
+use armwise_campaign::{live::LiveOptions, store::postgres::Address};
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 /// How a server runs.
@@ -8,6 +8,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 pub struct Options {
     /// The folder with the campaigns' files and the tokens; made if it is not there.
     pub data: PathBuf,
+    /// The database with the campaigns and the tokens, which other servers may use too; then the folder has only what this
+    /// server has seen of it.
+    pub store: Option<Address>,
     /// Where to listen. Without a file of tokens only an address of this machine will do.
     pub listen: SocketAddr,
     /// The certificate and the key for TLS, as PEM files.
@@ -61,6 +64,6 @@ impl Options {
     /// A server of this folder at this address, with everything else as it is unless said otherwise.
     #[must_use]
     pub fn new(data: PathBuf, listen: SocketAddr) -> Self {
-        Self { data, listen, tls: None, limits: Limits::default(), live: LiveOptions::default() }
+        Self { data, store: None, listen, tls: None, limits: Limits::default(), live: LiveOptions::default() }
     }
 }

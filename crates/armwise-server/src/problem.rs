@@ -193,6 +193,13 @@ impl From<Error> for Fault {
             Error::Output { is, .. } => format!("a file cannot be written: it is {is}"),
             Error::DiskFull { .. } => "there is no room on the disk".to_owned(),
             Error::Stopped { .. } => "the campaign takes no more commands, since the server stops".to_owned(),
+            Error::Unavailable { problem, .. } => format!("the database cannot be used now: {problem}"),
+            Error::WentBack { seen, found, .. } => format!(
+                "the database is older than what this server has seen: entry {seen} is gone, the last one is {found}"
+            ),
+            Error::NewerSchema { version, known, .. } => {
+                format!("the tables have version {version}, and this server knows {known}")
+            }
             Error::UnknownFormat { .. } => "the format of the table is not known".to_owned(),
             other => other.to_string(),
         };
@@ -240,6 +247,9 @@ fn of(error: &Error) -> (StatusCode, &'static str) {
             (StatusCode::INTERNAL_SERVER_ERROR, "storage")
         }
         Error::Damaged { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "damaged"),
+        Error::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        Error::WentBack { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "went-back"),
+        Error::NewerSchema { .. } => (StatusCode::INTERNAL_SERVER_ERROR, "newer-schema"),
         Error::DiskFull { .. } => (StatusCode::INSUFFICIENT_STORAGE, "disk-full"),
         Error::QueueFull { .. } => (StatusCode::TOO_MANY_REQUESTS, "queue-full"),
         Error::InFlight { .. } => (StatusCode::CONFLICT, "in-flight"),
@@ -302,8 +312,12 @@ fn help(error: &Error) -> Option<&'static str> {
             "send the same request again a little later"
         }
         Error::TooManyArms { .. } => "offer fewer arms, or keep them in the catalogue",
-        Error::HeadMoved { .. } | Error::Locked { .. } => "send the same request again with the same Idempotency-Key",
+        Error::HeadMoved { .. } | Error::Locked { .. } | Error::Unavailable { .. } => {
+            "send the same request again with the same Idempotency-Key"
+        }
         Error::OldSchema { .. } => "migrate the file on the machine of the server",
+        Error::WentBack { .. } => "restore the newest copy, or let every server forget what it has seen; see the docs",
+        Error::NewerSchema { .. } => "replace this server by a newer version",
         Error::Damaged { .. } => "verify the file on the machine of the server",
         _ => return None,
     })

@@ -6,8 +6,11 @@ use crate::{
     options::Options,
     problem::Fault,
 };
-use std::{net::SocketAddr, sync::Arc, thread::JoinHandle};
+use std::{net::SocketAddr, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::{net::TcpListener, runtime, sync::watch};
+
+/// How often a database is asked for what other servers made.
+const WATCH: Duration = Duration::from_millis(700);
 
 /// A running server. Dropped without [`stop`](Self::stop), it is told to stop and not waited for.
 #[derive(Debug)]
@@ -48,9 +51,17 @@ impl Server {
         let router = app::router(&app);
         let opening = Arc::clone(&app);
         // Journals are read beside, so that whoever asks is told that they are being read.
+        let stops = stopping.clone();
         let opened = std::thread::Builder::new().name("armwise-opening".to_owned()).spawn(move || {
+            let _ = opening.campaigns.refresh();
             opening.campaigns.open_all();
             opening.set_ready();
+            // What other servers made, and who may come in, is in the database too.
+            while opening.options.store.is_some() && !*stops.borrow() {
+                std::thread::sleep(WATCH);
+                opening.tokens.refresh();
+                let _ = opening.campaigns.refresh();
+            }
         });
         opened.map_err(|error| Fault::internal(format!("no thread: {error}")))?;
         let serving = Arc::clone(&app);

@@ -66,14 +66,7 @@ impl Campaign {
     /// [`Error::Damaged`], and those of the store.
     pub fn open(journal: Box<dyn Journal>) -> Result<Self, Error> {
         let damaged = |problem: String| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
-        let kept = match journal.kept()? {
-            Some(kept) => from_checkpoint(&*journal, &kept)?,
-            None => None,
-        };
-        let Opened { state, head, prefix, checkpoint } = match kept {
-            Some(opened) => opened,
-            None => walk(&*journal)?.0,
-        };
+        let Opened { state, head, prefix, checkpoint } = newest(&*journal)?;
         let begins = || damaged("the journal does not begin with init".to_owned());
         let first = journal.entry(1)?.filter(|first| first.kind == Kind::Init).ok_or_else(begins)?;
         if state.rules.first().is_none_or(|rules| rules.body != Sha::of(&first.body)) {
@@ -95,6 +88,16 @@ impl Campaign {
 
     pub(super) fn damaged(&self, problem: impl Into<String>) -> Error {
         Error::Damaged { path: self.journal.path().to_owned(), problem: problem.into(), cause: None }
+    }
+
+    /// The journal, as the campaign sees it.
+    pub(crate) fn journal(&self) -> &dyn Journal {
+        &*self.journal
+    }
+
+    /// The same, to write what is no entry.
+    pub(crate) fn journal_mut(&mut self) -> &mut dyn Journal {
+        &mut *self.journal
     }
 
     /// Where the journal is.
@@ -121,6 +124,16 @@ impl Campaign {
     /// Of the store.
     pub fn limit(&mut self, bytes: Option<u64>) -> Result<(), Error> {
         self.journal.limit(bytes)
+    }
+
+    /// The entry with the rules that hold now.
+    pub(crate) fn rules_seq(&self) -> u64 {
+        self.rules_now
+    }
+
+    /// How often the catalogue of arms changed.
+    pub(crate) fn count_arms_changes(&self) -> u64 {
+        self.state.arms.0
     }
 
     /// What `init` froze, without what later entries changed.
@@ -161,7 +174,7 @@ impl Campaign {
     }
 
     /// What an entry says of the rules, checked.
-    fn amended(&self, seq: u64) -> Result<Rules, Error> {
+    pub(super) fn amended(&self, seq: u64) -> Result<Rules, Error> {
         let Some(known) = self.state.rules.iter().find(|rules| rules.seq == seq) else {
             return Err(self.damaged(format!("entry {seq} holds no rules")));
         };
@@ -192,7 +205,7 @@ impl Campaign {
     }
 
     /// The recipe that held after entry `until`.
-    fn recipe_of_entry(&self, until: u64) -> Result<Cow<'_, Recipe>, Error> {
+    pub(super) fn recipe_of_entry(&self, until: u64) -> Result<Cow<'_, Recipe>, Error> {
         let seq = self.recipe_seq(until);
         // While a campaign is opened, `rules_now` is the first entry, whose recipe it has.
         if seq == self.recipe_seq(self.rules_now) {
@@ -609,9 +622,18 @@ pub(super) fn digest_of(
 /// What opening finds.
 pub(super) struct Opened {
     pub(super) state: State,
-    head: Head,
-    prefix: Option<Prefix>,
-    checkpoint: u64,
+    pub(super) head: Head,
+    pub(super) prefix: Option<Prefix>,
+    pub(super) checkpoint: u64,
+}
+
+/// Where a journal stands: from its newest checkpoint on, or from its first entry.
+pub(super) fn newest(journal: &dyn Journal) -> Result<Opened, Error> {
+    let kept = match journal.kept()? {
+        Some(kept) => from_checkpoint(journal, &kept)?,
+        None => None,
+    };
+    kept.map_or_else(|| Ok(walk(journal)?.0), Ok)
 }
 
 /// The state that a checkpoint vouches for, led on by the entries after it; none if what is stored is damaged.

@@ -12,6 +12,11 @@ pub(crate) fn at(time: SystemTime) -> String {
     text(time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()))
 }
 
+/// So long before a date like `2026-03-02T09:15:00Z`.
+pub(crate) fn before(at: &str, span: std::time::Duration) -> String {
+    seconds(at).map_or_else(|| at.to_owned(), |seconds| text(seconds.saturating_sub(span.as_secs())))
+}
+
 /// Seconds since 1970 as a date, by counting days in eras of 400 years that begin in March.
 pub(crate) fn text(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);

@@ -6,7 +6,7 @@
 
 use super::{DecisionId, Entry, Head, Heard, Kind, Original, Outcome, Sent};
 use crate::Error;
-use std::{fmt, path::Path};
+use std::{collections::BTreeMap, fmt, ops::Range, path::Path};
 
 /// The rows that belong to an entry.
 #[derive(Debug, Clone, Copy, Default)]
@@ -66,6 +66,19 @@ pub struct Named {
     pub promotion: String,
 }
 
+/// What a journal has after an entry: entries, and as far as they are few enough, their rows and what was summed.
+#[derive(Debug, Clone, Default)]
+pub struct News {
+    /// The entries, in their order.
+    pub entries: Vec<Entry>,
+    /// The decisions of entries, where they were read along.
+    pub decisions: BTreeMap<u64, Vec<Sent>>,
+    /// The outcomes of entries, where they were read along.
+    pub outcomes: BTreeMap<u64, Vec<Outcome>>,
+    /// The newest sums of segments, as bytes.
+    pub sums: BTreeMap<u64, Vec<u8>>,
+}
+
 /// Makes the entries once their rows are written.
 pub type Seal<'a> = &'a mut dyn FnMut() -> Result<Vec<Record>, Error>;
 
@@ -113,10 +126,55 @@ pub trait Journal: fmt::Debug + Send {
         Ok(())
     }
 
-    /// One entry.
+    /// The last entry.
     ///
     /// # Errors
     /// Of the store; so for all below.
+    fn head(&self) -> Result<Head, Error>;
+
+    /// Whether others may append while this one is open. Where only one writer is let in, nobody can.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// What came after an entry.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn news(&self, after: u64) -> Result<News, Error> {
+        Ok(News { entries: self.entries(after)?, ..News::default() })
+    }
+
+    /// Waits until nobody else appends, and keeps the others waiting until the next append is done, or until this is ended.
+    /// What is read meanwhile is what that append is made against.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn turn(&mut self, _on: bool) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Numbers for rounds that no other writer gets: this many, from this one on or later.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn numbers(&mut self, from: u64, count: u64) -> Result<Range<u64>, Error> {
+        Ok(from..from + count)
+    }
+
+    /// Begins or ends what is done by the clock; false if another writer does it at this time. Meanwhile appends are
+    /// refused with [`Error::Locked`] as soon as it is another's.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn duty(&mut self, _on: bool) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    /// One entry.
+    ///
+    /// # Errors
+    /// Of the store.
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error>;
 
     /// The entry with this key.

@@ -58,6 +58,13 @@ impl Recent {
         self.sums.insert(segment, (hash, sums));
     }
 
+    /// Lets a round go.
+    pub(super) fn forget(&mut self, round: u64) {
+        if let Some(gone) = self.rounds.remove(&round) {
+            self.decisions -= gone.decisions.len();
+        }
+    }
+
     /// Lets rounds go whose decisions were given up.
     pub(super) fn forget_through(&mut self, round: u64) {
         let later = self.rounds.split_off(&(round + 1));

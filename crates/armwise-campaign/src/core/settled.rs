@@ -58,8 +58,9 @@ impl<'a> Shelf<'a> {
             (None, Some(journal)) => {
                 let stored = journal.settled(segment).map_err(|error| error.to_string())?;
                 let mut own = stored.and_then(|bytes| read(&bytes, settled));
-                if own.is_none() {
-                    // The bytes only save time: the entries say the same.
+                // The bytes only save time: the entries say the same. Where others write, the bytes are likelier those of a later
+                // checkpoint, which whoever asks goes on to first.
+                if own.is_none() && !journal.is_shared() {
                     let walked = super::campaign::walk(journal).map_err(|error| error.to_string())?;
                     own = walked.1.put.get(&segment).and_then(|bytes| read(bytes, settled));
                 }

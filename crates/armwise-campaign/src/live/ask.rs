@@ -5,7 +5,7 @@ use super::{
     catalogue::{Shelf, bytes},
     options::Measured,
     slate::ToChoose,
-    writer::{Make, Then, ToDecide, Writer},
+    writer::{Made, Make, Then, ToDecide, Writer},
 };
 use crate::{
     Error,
@@ -19,11 +19,7 @@ use crate::{
     table::Sheet,
 };
 use arrow_array::RecordBatch;
-use std::{
-    collections::HashSet,
-    sync::{Arc, atomic::Ordering},
-    time::Instant,
-};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 impl Live {
     /// Decides: chooses in the caller's thread, with the model in force, and answers once it is on the disk.
@@ -121,7 +117,7 @@ impl Live {
     /// # Errors
     /// [`Error::Config`], [`Error::Refused`] with the field that may not change; as [`decide`](Self::decide).
     pub fn amend(&self, config: Config, key: Option<Key>) -> Result<Done<Amended>, Error> {
-        self.alone(key, move |writer, key| amend(&mut writer.campaign, config, key))
+        self.alone(key, move |writer, key| amend(&mut writer.campaign, config.clone(), key))
     }
 
     /// Changes the catalogue from the next decision on.
@@ -158,25 +154,27 @@ impl Live {
         if published.chooser.config().limits.rest > 0 {
             return Ok((Make::Later(request), digest, flight));
         }
-        let t = shared.next_round.fetch_add(1, Ordering::Relaxed);
+        // Where there is no number at hand, the writer gets one.
+        let Some(t) = shared.numbers.take() else { return Ok((Make::Later(request), digest, flight)) };
         if t > LAST_ROUND {
             return Err(Refusal::BadRound(t).into());
         }
         let slate = request.choose(&published, t, HashSet::new())?;
         shared.options.measured(Measured::Choose, begun.elapsed().as_secs_f64());
-        Ok((Make::Made(Box::new(slate), published.model), digest, flight))
+        let made = Made { slate, model: published.model, rules: published.rules, at: begun, request };
+        Ok((Make::Made(Box::new(made)), digest, flight))
     }
 
     /// Has the writer do something alone.
     fn alone<T: Send + 'static>(
         &self,
         key: Option<Key>,
-        work: impl FnOnce(&mut Writer, Option<&Key>) -> Result<T, Error> + Send + 'static,
+        mut work: impl FnMut(&mut Writer, Option<&Key>) -> Result<T, Error> + Send + 'static,
     ) -> Result<Done<T>, Error> {
         let flight = self.0.flights.take(key.as_ref())?;
         self.wait(move |reply: Reply<Done<T>>| {
             let work = move |writer: Result<&mut Writer, Error>| -> Then {
-                let done = writer.and_then(|writer| work(writer, key.as_ref()));
+                let done = writer.and_then(|writer| writer.retried(|writer| work(writer, key.as_ref())));
                 Box::new(move |seq| reply(done.map(|done| Done { seq, done })))
             };
             self.send(Job { work: Work::Alone(Box::new(work)), flight, given: Instant::now() });
@@ -230,6 +228,7 @@ impl Writer {
             })
             .collect();
         self.campaign.append_all(&head, &drafts)?;
+        self.following.arms = self.campaign.count_arms_changes();
         self.shelf = Some(next);
         Ok(ArmsChanged { arms })
     }

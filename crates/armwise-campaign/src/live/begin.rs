@@ -12,6 +12,7 @@ use armwise::Learner;
 use std::{fmt, path::Path};
 
 /// Where the features of a new campaign come from.
+#[derive(Clone)]
 pub enum Features<'a> {
     /// The caller makes them: this many numbers in the column `features` of every row, taken as they are.
     Dim(usize),

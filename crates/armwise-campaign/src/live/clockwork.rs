@@ -16,6 +16,8 @@ const EVERY: Duration = Duration::from_millis(500);
 const MOST: u64 = 1 << 15;
 /// Rounds that were activated late, and decisions to be given up, are looked for only so often.
 const SELDOM: u64 = 16;
+/// After so long, a number that is missing does not come any more: it is good for a while, and then it is tried for a while.
+const LATE: Duration = Duration::from_secs(15);
 
 /// What the clock has done.
 #[derive(Debug, Default)]
@@ -30,7 +32,7 @@ impl Writer {
     /// How long until the clock is to be looked at; none if no rule speaks of time.
     pub(super) fn until_tick(&self) -> Option<Duration> {
         let config = self.campaign.config();
-        if config.reward.window.is_none() && config.keep_decisions.is_none() {
+        if !self.campaign.is_shared() && config.reward.window.is_none() && config.keep_decisions.is_none() {
             return None;
         }
         Some(self.clockwork.last.map_or(Duration::ZERO, |last| EVERY.saturating_sub(last.elapsed())))
@@ -40,14 +42,24 @@ impl Writer {
     pub(super) fn tick(&mut self) {
         self.clockwork.last = Some(Instant::now());
         self.clockwork.ticks += 1;
+        // Of several servers, one does it.
+        self.following.duty = self.campaign.journal_mut().duty(true).unwrap_or(false);
+        if !self.following.duty {
+            return;
+        }
+        self.due();
+        let _ = self.campaign.journal_mut().duty(false);
+    }
+
+    fn due(&mut self) {
         let seldom = self.clockwork.ticks % SELDOM == 1;
         let config = self.campaign.config();
         let (window, keep) = (config.reward.window, config.keep_decisions);
         if let Some(before) = window.and_then(|window| self.before(window)) {
-            let _ = self.end_windows(&before, seldom);
+            let _ = self.retried(|writer| writer.end_windows(&before, seldom));
         }
         if let Some(before) = keep.filter(|_| seldom).and_then(|keep| self.before(keep)) {
-            let _ = compact(&mut self.campaign, &before);
+            let _ = self.retried(|writer| compact(&mut writer.campaign, &before));
         }
     }
 
@@ -61,12 +73,16 @@ impl Writer {
     fn end_windows(&mut self, before: &str, seldom: bool) -> Result<(), Error> {
         let first = self.clockwork.ended.max(self.campaign.compacted()) + 1;
         let mut due = self.clockwork.ended;
+        // Where several servers write, a number that is missing may still come, for as long as a number is good.
+        let late = if self.campaign.is_shared() { LATE } else { Duration::ZERO };
+        let earlier = clock::before(before, late);
+        let mut gap = false;
         for round in first..self.campaign.next_round().min(first + MOST) {
             match self.campaign.round(round) {
-                Ok(info) if *info.at <= *before => due = round,
+                Ok(info) if *info.at <= *if gap { earlier.as_str() } else { before } => due = round,
                 Ok(_) => break,
                 // A number that was given to a choice that failed, or to one that is not written yet.
-                Err(Error::NotFound { .. }) => {}
+                Err(Error::NotFound { .. }) => gap = true,
                 Err(error) => return Err(error),
             }
         }

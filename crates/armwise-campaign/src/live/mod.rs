@@ -15,11 +15,14 @@ mod begin;
 mod catalogue;
 mod clockwork;
 mod flight;
+mod follow;
 mod json;
+mod numbers;
 mod options;
 mod published;
 mod ready;
 mod request;
+mod seen;
 mod slate;
 mod writer;
 
@@ -32,11 +35,16 @@ pub use request::{Among, ArmsChange, DecideRequest, Offered, RewardsRequest};
 use crate::{
     Campaign, Error,
     core::{Setup, Tag},
-    store::sqlite::{BackedUp, backup},
+    store::{
+        Place, copy, head, is_database,
+        sqlite::{BackedUp, backup},
+    },
 };
 use catalogue::Shelf;
 use flight::{Flight, Flights};
+use numbers::Numbers;
 use published::{Board, Published};
+use seen::Seen;
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -58,7 +66,10 @@ pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
 pub struct Live(Arc<Inner>);
 
 struct Inner {
+    /// For messages.
     path: PathBuf,
+    /// As it was given, perhaps with a password.
+    place: PathBuf,
     tag: Tag,
     shared: Arc<Shared>,
     flights: Flights,
@@ -82,16 +93,19 @@ impl Live {
         let mut campaign = Campaign::write(path, "serve")?;
         campaign.limit(options.most_bytes)?;
         let shelf = Shelf::of(&campaign)?.map(Arc::new);
-        let (tag, next_round) = (campaign.tag(), AtomicU64::new(campaign.next_round()));
+        let (tag, numbers) = (campaign.tag(), Numbers::new(campaign.next_round(), campaign.is_shared()));
+        let place = Place::of(path)?;
+        let seen = seen(&place, &options, &campaign)?;
         let board = Board::new(Published::of(&campaign, shelf.clone())?, campaign.head().seq);
         let (jobs, taken) = sync_channel(options.queue.max(1));
         let (waiting, wanted) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let shared = Arc::new(Shared { board, options, next_round, waiting, wanted });
-        let writer = Writer::new(campaign, shelf, Arc::clone(&shared));
+        let shared = Arc::new(Shared { board, options, numbers, waiting, wanted, trouble: Mutex::default() });
+        let writer = Writer::new(campaign, shelf, Arc::clone(&shared), seen);
         let thread = std::thread::Builder::new().name("armwise-writer".to_owned()).spawn(move || writer.run(&taken));
-        let thread = thread.map_err(|error| Error::io(path, error))?;
+        let thread = thread.map_err(|error| Error::io(place.shown(), error))?;
         Ok(Self(Arc::new(Inner {
-            path: path.to_owned(),
+            path: place.shown().to_owned(),
+            place: path.to_owned(),
             tag,
             shared,
             flights: Flights::default(),
@@ -101,7 +115,7 @@ impl Live {
         })))
     }
 
-    /// The campaign's file.
+    /// The campaign's file, or the database and the name of the campaign, without a password.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
@@ -123,6 +137,14 @@ impl Live {
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.0.shared.board.reached().seq
+    }
+
+    /// The last entry of the journal, whoever wrote it: on the disk, not as far as this server has come.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub fn newest(&self) -> Result<u64, Error> {
+        Ok(head(&self.0.place)?.seq)
     }
 
     /// Waits until whatever was acknowledged with this entry, or before it, counts in decisions.
@@ -149,7 +171,7 @@ impl Live {
             seq: reached.seq,
             learned: reached.learned,
             model: now.model,
-            next_round: shared.next_round.load(Ordering::Relaxed),
+            next_round: shared.numbers.next(),
             catalogue: now.shelf.as_ref().map_or(0, |shelf| shelf.len()),
         }
     }
@@ -160,7 +182,12 @@ impl Live {
     /// # Errors
     /// Those of `look`, and of opening the file.
     pub fn read<T>(&self, look: impl FnOnce(&Campaign) -> Result<T, Error>) -> Result<T, Error> {
-        look(&Campaign::read(&self.0.path)?)
+        let campaign = Campaign::read(&self.0.place)?;
+        let seen = self.seq();
+        if campaign.head().seq < seen {
+            return Err(Error::WentBack { path: self.0.path.clone(), seen, found: campaign.head().seq });
+        }
+        look(&campaign)
     }
 
     /// Copies the campaign into a new file while it is served.
@@ -168,7 +195,16 @@ impl Live {
     /// # Errors
     /// [`Error::Exists`], [`Error::Storage`].
     pub fn backup(&self, to: &Path) -> Result<BackedUp, Error> {
-        backup(&self.0.path, to)
+        if is_database(&self.0.place) {
+            return copy(&self.0.place, to).map(|copied| BackedUp { head: copied.head, rounds: copied.rounds });
+        }
+        backup(&self.0.place, to)
+    }
+
+    /// Why the journal cannot be reached at this moment, if it cannot.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.0.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Stops: takes no more commands, finishes all that were accepted, and closes the file.
@@ -234,6 +270,18 @@ impl Live {
         // Without an answer the writer is gone.
         take.recv().unwrap_or_else(|_| Err(Error::Stopped { path: self.0.path.clone() }))
     }
+}
+
+/// What was seen of a campaign in a database before.
+fn seen(place: &Place, options: &LiveOptions, campaign: &Campaign) -> Result<Option<Seen>, Error> {
+    let (Some(folder), true) = (&options.seen, campaign.is_shared()) else { return Ok(None) };
+    let shown = place.shown().to_string_lossy();
+    let name = shown.rsplit('#').next().unwrap_or_default();
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    if name.is_empty() || !name.chars().all(plain) {
+        return Ok(None);
+    }
+    Seen::of(folder, name, campaign).map(Some)
 }
 
 impl Inner {

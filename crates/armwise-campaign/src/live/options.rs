@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -28,11 +29,27 @@ pub enum Measured {
     Behind,
     /// How long learning took, in seconds.
     Learn,
+    /// An append that came too late, since another server was faster.
+    Conflict,
+    /// How many entries of other servers were taken over at once.
+    Followed,
+    /// How long that took, in seconds.
+    Follow,
 }
 
 impl Measured {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Choose, Self::Queue, Self::Commit, Self::Batch, Self::Behind, Self::Learn];
+    pub const ALL: [Self; 9] = [
+        Self::Choose,
+        Self::Queue,
+        Self::Commit,
+        Self::Batch,
+        Self::Behind,
+        Self::Learn,
+        Self::Conflict,
+        Self::Followed,
+        Self::Follow,
+    ];
 
     /// Its name.
     #[must_use]
@@ -44,6 +61,9 @@ impl Measured {
             Self::Batch => "batch",
             Self::Behind => "behind",
             Self::Learn => "learn",
+            Self::Conflict => "conflict",
+            Self::Followed => "followed",
+            Self::Follow => "follow",
         }
     }
 }
@@ -70,6 +90,9 @@ pub struct LiveOptions {
     pub most_arms: usize,
     /// The most bytes that the campaign's file may have; none for as many as the disk has.
     pub most_bytes: Option<u64>,
+    /// A folder for the newest entries that were seen of campaigns in a database, by which a server notices that an older
+    /// copy was restored while it was not running; none for no such notice.
+    pub seen: Option<PathBuf>,
     /// What dates entries and ends windows.
     pub clock: Clock,
     /// Whether decisions are written down.
@@ -85,6 +108,7 @@ impl Default for LiveOptions {
             fold_every: Duration::from_millis(200),
             most_arms: 100_000,
             most_bytes: None,
+            seen: None,
             clock: Arc::new(SystemTime::now),
             journal: Journalling::On,
             observe: None,

@@ -14,6 +14,8 @@ use std::{
 pub(super) struct Published {
     /// The entry whose model it is.
     pub(super) model: u64,
+    /// The entry whose rules they are.
+    pub(super) rules: u64,
     pub(super) chooser: Chooser,
     /// The catalogue; none if the campaign never had one.
     pub(super) shelf: Option<Arc<Shelf>>,
@@ -28,7 +30,7 @@ impl Published {
             // Arms that the recipe cannot use are refused when they come, so there is nothing to say here.
             let _ = shelf.features(campaign.recipe());
         }
-        Ok(Self { model: campaign.model_seq(), chooser, shelf })
+        Ok(Self { model: campaign.model_seq(), rules: campaign.rules_seq(), chooser, shelf })
     }
 }
 

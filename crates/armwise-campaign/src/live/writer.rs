@@ -10,21 +10,26 @@ use super::{
     catalogue::Shelf,
     clockwork::Clockwork,
     flight::Flight,
+    follow::{Following, Tries, is_passing},
+    numbers::Numbers,
     options::{Journalling, LiveOptions, Measured},
     published::{Board, Published, Reached},
-    ready::{Answer, Ready, Told, decided_before},
+    ready::{Answer, Origin, Ready, Told, answer, decided_before},
     request::RewardsRequest,
+    seen::Seen,
     slate::ToChoose,
 };
 use crate::{
     Campaign, Error,
-    core::{ChooseRequest, Command, Draft, Key, Sha, clock, fold, tell},
+    core::{
+        ChooseRequest, Command, Draft, Key, LAST_ROUND, Refusal, Sha, clock, digest_sent, fold, tell,
+    },
     round::{Slate, resting},
 };
 use std::{
     collections::HashSet,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
         mpsc::{Receiver, RecvTimeoutError},
     },
@@ -33,6 +38,9 @@ use std::{
 
 /// The most commands in one commit.
 const MOST: usize = 512;
+/// A number of a round that others may choose beside is used within this time, or another one is taken: rounds are about in
+/// the order of their time.
+pub(super) const NUMBER: Duration = Duration::from_secs(3);
 
 /// A decision to be written.
 pub(super) struct ToDecide {
@@ -44,10 +52,23 @@ pub(super) struct ToDecide {
 
 /// Where the choice is made.
 pub(super) enum Make {
-    /// It is made, with the model of an entry.
-    Made(Box<Slate>, u64),
-    /// By the writer, since it depends on who was chosen before.
+    /// It is made.
+    Made(Box<Made>),
+    /// By the writer, since it depends on who was chosen before, or since there is no number for it yet.
     Later(ToChoose),
+}
+
+/// A choice that is made.
+pub(super) struct Made {
+    pub(super) slate: Slate,
+    /// The entry whose model chose it.
+    pub(super) model: u64,
+    /// The entry whose rules held.
+    pub(super) rules: u64,
+    /// When its number was taken.
+    pub(super) at: Instant,
+    /// What was asked for, in case it must be chosen anew.
+    pub(super) request: ToChoose,
 }
 
 /// What is called once something is on the disk and published.
@@ -77,10 +98,19 @@ pub(super) struct Job {
 pub(super) struct Shared {
     pub(super) board: Board,
     pub(super) options: LiveOptions,
-    pub(super) next_round: AtomicU64,
+    pub(super) numbers: Numbers,
     pub(super) waiting: AtomicUsize,
     /// The last entry that somebody waits for.
     pub(super) wanted: AtomicU64,
+    /// Why the journal cannot be reached.
+    pub(super) trouble: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Notes whether the journal can be reached.
+    pub(super) fn note(&self, error: Option<Error>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = error.map(|error| error.to_string());
+    }
 }
 
 pub(super) struct Writer {
@@ -95,11 +125,17 @@ pub(super) struct Writer {
     in_force: Sha,
     /// What the clock does, and when it did last.
     pub(super) clockwork: Clockwork,
+    /// How it keeps up with other servers.
+    pub(super) following: Following,
+    /// What it has seen of a journal that others may replace.
+    pub(super) seen: Option<Seen>,
+    /// What others were faster with, to be tried again.
+    again: Option<(Vec<Job>, Error)>,
 }
 
 impl Writer {
-    pub(super) fn new(campaign: Campaign, shelf: Option<Arc<Shelf>>, shared: Arc<Shared>) -> Self {
-        let in_force = campaign.model_hash();
+    pub(super) fn new(campaign: Campaign, shelf: Option<Arc<Shelf>>, shared: Arc<Shared>, seen: Option<Seen>) -> Self {
+        let (in_force, following) = (campaign.model_hash(), Following::new(campaign.count_arms_changes()));
         Self {
             campaign,
             shelf,
@@ -108,6 +144,9 @@ impl Writer {
             behind: None,
             in_force,
             clockwork: Clockwork::default(),
+            following,
+            seen,
+            again: None,
         }
     }
 
@@ -123,9 +162,16 @@ impl Writer {
                     let more = std::iter::from_fn(|| jobs.try_recv().ok()).take(MOST - 1);
                     let batch: Vec<Job> = std::iter::once(first).chain(more).collect();
                     self.batch(batch);
+                    if let Some(count) = self.shared.numbers.wanted() {
+                        // Without numbers, choices wait for the writer.
+                        let _ = self.refill(count);
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if self.until_follow().is_some_and(|pause| pause.is_zero()) {
+                self.look();
             }
             if self.until_learning().is_some_and(|pause| pause.is_zero()) {
                 self.learn();
@@ -135,14 +181,17 @@ impl Writer {
                 self.reach();
             }
         }
-        if self.behind.is_some() {
+        if self.behind.is_some() && !self.campaign.is_shared() {
             self.learn();
+        }
+        if let Some(seen) = &mut self.seen {
+            seen.note(&self.campaign.head(), true);
         }
     }
 
     /// How long it may wait for commands; as long as it takes if nothing else is to be done.
     fn pause(&self) -> Option<Duration> {
-        [self.until_learning(), self.until_tick()].into_iter().flatten().min()
+        [self.until_learning(), self.until_tick(), self.until_follow()].into_iter().flatten().min()
     }
 
     /// How long until something is to be learned; none if there is nothing.
@@ -151,13 +200,16 @@ impl Writer {
         let (at, took) = self.learned;
         let wanted = self.shared.wanted.load(Ordering::Relaxed) > self.shared.board.reached().learned;
         let least = if wanted { took } else { took.max(self.shared.options.fold_every) };
+        // Where several write, one of them folds for all, unless it is late.
+        let others = self.campaign.is_shared() && self.campaign.is_behind() && !self.following.duty && !wanted;
+        let least = if others { least * 4 } else { least };
         Some(least.saturating_sub(at.elapsed()))
     }
 
     /// Has the model in force know everything. What cannot be written now, as on a full disk, is tried again later.
     fn learn(&mut self) {
         let begun = Instant::now();
-        let folded = fold(&mut self.campaign);
+        let folded = self.retried(|writer| fold(&mut writer.campaign));
         if folded.is_ok() {
             self.publish();
         }
@@ -180,7 +232,7 @@ impl Writer {
     }
 
     /// Tells how far the journal has come.
-    fn reach(&mut self) {
+    pub(super) fn reach(&mut self) {
         let seq = self.campaign.head().seq;
         let behind = self.campaign.is_behind() || self.campaign.model_hash() != self.in_force;
         if behind && self.behind.is_none() {
@@ -190,11 +242,59 @@ impl Writer {
         self.shared.board.reach(Reached { seq, learned });
     }
 
-    fn batch(&mut self, jobs: Vec<Job>) {
+    fn batch(&mut self, mut jobs: Vec<Job>) {
         self.shared.waiting.fetch_sub(jobs.len(), Ordering::Relaxed);
+        for job in &jobs {
+            self.shared.options.measured(Measured::Queue, job.given.elapsed().as_secs_f64());
+        }
+        let mut tries = Tries::new();
+        while !jobs.is_empty() {
+            if jobs.iter().any(|job| !matches!(job.work, Work::Nudge)) {
+                self.begin_turn();
+            }
+            self.pass(std::mem::take(&mut jobs));
+            self.end_turn();
+            let Some((again, error)) = self.again.take() else { return };
+            // What was judged before others appended is judged after.
+            let followed = self.catch_up();
+            self.reach();
+            let error = match followed {
+                Err(error) if !is_passing(&error) => error,
+                followed => {
+                    if tries.again() {
+                        jobs = again;
+                        continue;
+                    }
+                    followed.err().unwrap_or(error)
+                }
+            };
+            for Job { work, flight, .. } in again {
+                drop(flight);
+                work.refuse(alike(&error));
+            }
+            if !matches!(error, Error::HeadMoved { .. }) {
+                self.shared.note(Some(error));
+            }
+        }
+    }
+
+    /// Puts what others were faster with aside, to be tried again.
+    fn try_again(&mut self, jobs: impl IntoIterator<Item = Job>, error: Error) {
+        match &mut self.again {
+            Some((all, _)) => all.extend(jobs),
+            None => self.again = Some((jobs.into_iter().collect(), error)),
+        }
+    }
+
+    /// Does what it was told, once.
+    fn pass(&mut self, jobs: Vec<Job>) {
         let (mut ready, mut touched) = (Vec::new(), HashSet::<u64>::new());
         for Job { work, flight, given } in jobs {
-            self.shared.options.measured(Measured::Queue, given.elapsed().as_secs_f64());
+            if self.again.is_some() {
+                // Nothing can be written before what others wrote is known.
+                self.try_again([Job { work, flight, given }], Error::Usage(String::new()));
+                continue;
+            }
             match work {
                 Work::Nudge => {}
                 Work::Alone(work) => {
@@ -211,11 +311,11 @@ impl Writer {
                         self.commit(std::mem::take(&mut ready));
                         touched.clear();
                     }
-                    ready.extend(self.decision(*job, flight));
+                    ready.extend(self.decision(*job, flight, given));
                 }
                 Work::Rewards(job) => {
                     let (request, reply) = *job;
-                    let new = self.rewards(request, (flight, reply), |writer, rounds| {
+                    let new = self.rewards(request, (flight, reply, given), |writer, rounds| {
                         let again = rounds.iter().any(|round| touched.contains(round));
                         if again {
                             writer.commit(std::mem::take(&mut ready));
@@ -228,49 +328,117 @@ impl Writer {
                 }
             }
         }
-        self.commit(ready);
+        match &self.again {
+            Some(_) => self.try_again(ready.into_iter().map(Ready::again), Error::Usage(String::new())),
+            None => self.commit(ready),
+        }
     }
 
     /// A decision that is ready to be written; none if it was answered.
-    fn decision(&mut self, job: ToDecide, flight: Option<Flight>) -> Option<Ready> {
+    fn decision(&mut self, job: ToDecide, flight: Option<Flight>, given: Instant) -> Option<Ready> {
         let ToDecide { make, request, reply } = job;
-        let made = match &request {
-            Some((key, digest)) if self.is_on() => match decided_before(&self.campaign, key, *digest) {
-                Ok(None) => self.made(make),
-                Ok(Some(decided)) => {
-                    drop(flight);
-                    reply(Ok(decided));
-                    return None;
-                }
-                Err(error) => Err(error),
-            },
-            _ => self.made(make),
+        let before = match &request {
+            Some((key, digest)) if self.is_on() => decided_before(&self.campaign, key, *digest),
+            _ => Ok(None),
         };
-        match made {
+        let before = match before {
+            Ok(None) => self.written_before(&make),
+            before => before,
+        };
+        match before {
+            Ok(Some(decided)) => {
+                drop(flight);
+                reply(Ok(decided));
+                return None;
+            }
+            Err(error) if self.is_others(&error) => {
+                let work = Work::Decide(Box::new(ToDecide { make, request, reply }));
+                self.try_again([Job { work, flight, given }], error);
+                return None;
+            }
             Err(error) => {
+                drop(flight);
+                reply(Err(error));
+                return None;
+            }
+            Ok(None) => {}
+        }
+        match self.made(make) {
+            Err((Some(make), error)) if self.is_others(&error) => {
+                let work = Work::Decide(Box::new(ToDecide { make, request, reply }));
+                self.try_again([Job { work, flight, given }], error);
+                None
+            }
+            Err((_, error)) => {
                 drop(flight);
                 reply(Err(error));
                 None
             }
-            Ok((Slate { sent, originals, mut command, .. }, model)) => {
+            Ok((
+                Made { slate: Slate { sent, originals, mut command, .. }, model, rules, at, request: asked },
+                later,
+            )) => {
                 let (key, digest) = request.unzip();
                 command.model = Some(model);
                 command.request = digest.map(|digest| Box::new(ChooseRequest { digest, summary: None }));
                 let (command, outcomes) = (Command::Choose(command), Vec::new());
-                Some(Ready { command, key, sent, originals, outcomes, flight, answer: Answer::Decided(reply) })
+                let answer = Answer::Decided(reply, Origin { rules, at, request: asked, later });
+                Some(Ready { command, key, sent, originals, outcomes, flight, given, answer })
             }
         }
     }
 
-    fn made(&mut self, make: Make) -> Result<(Slate, u64), Error> {
-        match make {
-            Make::Made(slate, model) => Ok((*slate, model)),
-            Make::Later(request) => {
-                let t = self.shared.next_round.fetch_add(1, Ordering::Relaxed);
-                let published = self.shared.board.now();
-                let resting = resting(&self.campaign, self.campaign.config(), t, true)?;
-                Ok((request.choose(&published, t, resting)?, published.model))
+    /// Whether an error comes from others who write to the same journal, so that it may go better next time.
+    fn is_others(&self, error: &Error) -> bool {
+        self.campaign.is_shared() && is_passing(error)
+    }
+
+    /// The answer to a choice that was written though its writer was told otherwise, or nothing: a number has one choice.
+    fn written_before(&self, make: &Make) -> Result<Option<Decided>, Error> {
+        let Make::Made(made) = make else { return Ok(None) };
+        if !self.campaign.is_shared() {
+            return Ok(None);
+        }
+        let round = made.slate.command.round;
+        match self.campaign.round(round) {
+            Ok(info) if info.digest == digest_sent(&made.slate.sent) => {
+                let mut chosen = made.slate.command.clone();
+                chosen.model = Some(made.model);
+                Ok(Some(answer(&self.campaign, info.seq, &chosen, &made.slate.sent)))
             }
+            Ok(_) | Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The choice; made here if it was not made, or if it was made for rules that hold no more, for a number that another
+    /// one has, or too long ago. Whether it depends on who was chosen before is said too.
+    #[expect(clippy::type_complexity, reason = "an error gives back what can be tried again")]
+    fn made(&mut self, make: Make) -> Result<(Made, bool), (Option<Make>, Error)> {
+        let request = match make {
+            Make::Made(made) => {
+                let is_late = self.campaign.is_shared() && made.at.elapsed() > NUMBER;
+                let is_taken = self.campaign.is_shared() && self.campaign.round(made.slate.command.round).is_ok();
+                if made.rules == self.campaign.rules_seq() && !is_late && !is_taken {
+                    return Ok((*made, false));
+                }
+                made.request
+            }
+            Make::Later(request) => request,
+        };
+        let (at, rest) = (Instant::now(), self.campaign.config().limits.rest > 0);
+        let mut choose = || {
+            let t = self.number()?;
+            if t > LAST_ROUND {
+                return Err(Refusal::BadRound(t).into());
+            }
+            let published = self.shared.board.now();
+            let resting = if rest { resting(&self.campaign, self.campaign.config(), t, true)? } else { HashSet::new() };
+            Ok((request.choose(&published, t, resting)?, published.model, published.rules))
+        };
+        match choose() {
+            Ok((slate, model, rules)) => Ok((Made { slate, model, rules, at, request }, rest)),
+            Err(error) => Err((Some(Make::Later(request)), error)),
         }
     }
 
@@ -283,7 +451,7 @@ impl Writer {
     fn rewards(
         &mut self,
         request: RewardsRequest,
-        (flight, reply): (Option<Flight>, Reply<Rewarded>),
+        (flight, reply, given): (Option<Flight>, Reply<Rewarded>, Instant),
         mut free: impl FnMut(&mut Self, &std::collections::BTreeSet<u64>) -> bool,
     ) -> Option<Ready> {
         let RewardsRequest { key, decision, mut lines, feedback } = request;
@@ -299,6 +467,11 @@ impl Writer {
         };
         let told = match told {
             Ok(told) => told,
+            Err(error) if self.is_others(&error) => {
+                let work = Work::Rewards(Box::new((RewardsRequest { key, decision, lines, feedback }, reply)));
+                self.try_again([Job { work, flight, given }], error);
+                return None;
+            }
             Err(error) => {
                 drop(flight);
                 reply(Err(error));
@@ -313,7 +486,8 @@ impl Writer {
             return None;
         };
         let (sent, originals, outcomes) = (Vec::new(), Vec::new(), told.outcomes);
-        Some(Ready { command, key, sent, originals, outcomes, flight, answer: Answer::Rewarded(answer, reply) })
+        let answer = Answer::Rewarded(answer, feedback, reply);
+        Some(Ready { command, key, sent, originals, outcomes, flight, given, answer })
     }
 
     /// Writes what is ready, and answers.
@@ -331,12 +505,14 @@ impl Writer {
             Ok(entries) => {
                 ready.into_iter().zip(entries).for_each(|(ready, seq)| ready.answer(&self.campaign, Ok(seq)));
             }
-            Err(error) if ready.len() == 1 => {
-                ready
-                    .into_iter()
-                    .take(1)
-                    .zip([error])
-                    .for_each(|(ready, error)| ready.answer(&self.campaign, Err(error)));
+            Err(error) if self.is_others(&error) => {
+                if matches!(error, Error::HeadMoved { .. }) {
+                    self.lost();
+                }
+                self.try_again(ready.into_iter().map(Ready::again), error);
+            }
+            Err(error) if ready.len() == 1 || is_final(&error) => {
+                ready.into_iter().for_each(|ready| ready.answer(&self.campaign, Err(alike(&error))));
             }
             Err(_) => ready.into_iter().for_each(|ready| self.commit(vec![ready])),
         }
@@ -366,6 +542,34 @@ impl Writer {
     /// The time, as entries have it.
     pub(super) fn now(&self) -> String {
         clock::at((self.shared.options.clock)())
+    }
+}
+
+/// Whether an error is one of the store, which each of several commands would meet again.
+fn is_final(error: &Error) -> bool {
+    matches!(error, Error::WentBack { .. } | Error::NewerSchema { .. } | Error::Unavailable { .. })
+}
+
+/// The same error once more: several commands may meet one.
+fn alike(error: &Error) -> Error {
+    match error {
+        Error::HeadMoved { path, expected, found } => {
+            Error::HeadMoved { path: path.clone(), expected: *expected, found: *found }
+        }
+        Error::Unavailable { path, problem } => Error::Unavailable { path: path.clone(), problem: problem.clone() },
+        Error::WentBack { path, seen, found } => Error::WentBack { path: path.clone(), seen: *seen, found: *found },
+        Error::NewerSchema { path, version, oldest, known } => {
+            Error::NewerSchema { path: path.clone(), version: *version, oldest: *oldest, known: *known }
+        }
+        Error::KeyUsed { path, key } => Error::KeyUsed { path: path.clone(), key: key.clone() },
+        Error::DiskFull { path, .. } => Error::DiskFull { path: path.clone(), cause: None },
+        Error::Damaged { path, problem, .. } => {
+            Error::Damaged { path: path.clone(), problem: problem.clone(), cause: None }
+        }
+        Error::Storage { path, problem, .. } => {
+            Error::Storage { path: path.clone(), problem: problem.clone(), cause: None }
+        }
+        other => Error::Usage(other.to_string()),
     }
 }
 

@@ -101,6 +101,10 @@ impl Journal for Memory {
         Ok(appended)
     }
 
+    fn head(&self) -> Result<Head, Error> {
+        Ok(self.held().entries.last().map_or_else(Head::none, Entry::head))
+    }
+
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         Ok(self.held().entries.iter().find(|entry| entry.seq == seq).cloned())
     }

@@ -61,6 +61,9 @@ impl<J: Journal> Journal for Failing<J> {
             Some(Stage::Committed) => self.journal.append(against, rows, seal, check).and_then(|_| Err(failed())),
         }
     }
+    fn head(&self) -> Result<Head, Error> {
+        self.journal.head()
+    }
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         self.journal.entry(seq)
     }

@@ -3,6 +3,8 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "every test file uses a part; a test that unwraps says what it met")]
 
 pub(crate) mod failing;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
 
 use armwise_campaign::{
     Campaign, Error,
@@ -78,9 +80,14 @@ pub(crate) fn open(path: &Path) -> Table {
 
 /// A campaign over a table with these rules after the name of the id column.
 pub(crate) fn begin(folder: &Folder, table: &Path, rules: &str) -> Result<Campaign, Error> {
+    begin_at(&folder.path("c.armwise"), table, rules)
+}
+
+/// As [`begin`], at a place.
+pub(crate) fn begin_at(place: &Path, table: &Path, rules: &str) -> Result<Campaign, Error> {
     let text = format!("customer = \"customer\"\n{rules}");
     let config = Config::parse(&text, Path::new("campaign.toml"))?;
-    Ok(init(&folder.path("c.armwise"), &open(table), config)?.0)
+    Ok(init(place, &open(table), config)?.0)
 }
 
 pub(crate) fn choose_round(campaign: &mut Campaign, table: &Path) -> Result<ChosenSummary, Error> {

@@ -92,12 +92,14 @@ fn exit_code(error: &Error) -> u8 {
         | Error::HeadMoved { .. }
         | Error::KeyUsed { .. } => CONFLICT,
         Error::Storage { .. }
+        | Error::WentBack { .. }
+        | Error::NewerSchema { .. }
         | Error::DiskFull { .. }
         | Error::Damaged { .. }
         | Error::OldSchema { .. }
         | Error::Linked { .. }
         | Error::NotWrittenOut { .. } => STORAGE,
-        Error::Locked { .. } => LOCKED,
+        Error::Locked { .. } | Error::Unavailable { .. } => LOCKED,
         _ => FAILED,
     }
 }

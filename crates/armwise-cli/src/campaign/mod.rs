@@ -99,6 +99,9 @@ pub(crate) enum Command {
     /// Copy a campaign that may be in use, as of one moment, into a new file.
     #[command(after_help = "Example: armwise backup spring.armwise copy.armwise")]
     Backup(backup::Arguments),
+    /// Copy a campaign from a file to PostgreSQL or back: the same journal, verified.
+    #[command(after_help = "Example: armwise copy spring.armwise 'postgres://armwise@db.example/shop#spring'")]
+    Copy(backup::CopyArguments),
     /// Write a campaign of schema version 2 into a new file; the old one stays.
     #[command(after_help = "Example: armwise migrate old.armwise new.armwise")]
     Migrate(migrate::Arguments),
@@ -107,7 +110,7 @@ pub(crate) enum Command {
 /// The campaign, and how to print.
 #[derive(Args)]
 struct Campaign {
-    /// The campaign's file.
+    /// The campaign: its file, or postgres://user@host/database#campaign.
     campaign: PathBuf,
     /// Print one JSON object instead of text.
     #[arg(long)]
@@ -209,6 +212,7 @@ pub(crate) fn run(command: &Command) -> u8 {
         Command::Verify(arguments) => look::verify(arguments),
         Command::Replay(arguments) => look::replay(arguments),
         Command::Backup(arguments) => backup::run(arguments),
+        Command::Copy(arguments) => backup::run_copy(arguments),
         Command::Migrate(arguments) => migrate::run(arguments),
     };
     match outcome {

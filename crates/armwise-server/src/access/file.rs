@@ -1,11 +1,18 @@
-//! The file of tokens, `tokens.json` in the folder of the data: readable by its owner only, replaced in one step.
+//! The file of tokens, `tokens.json` in the folder of the data: readable by its owner only, replaced in one step. Servers that
+//! share a database have their tokens there ([`database`](super::database)), in the same form.
 //!
 //! A server notices within a second that the file is another one, so a token that is revoked from the command line ends
 //! there and then. Once the file is there, even without a token in it, nobody gets in without one.
 
-use super::token::{Token, fingerprint};
+use super::{
+    database::Database,
+    token::{Token, fingerprint},
+};
 use crate::problem::Fault;
-use armwise_campaign::output::{Existing, Pending};
+use armwise_campaign::{
+    output::{Existing, Pending},
+    store::postgres::Address,
+};
 use serde::{Deserialize, Serialize};
 use std::{
     fs, io,
@@ -23,11 +30,12 @@ struct Written {
     tokens: Vec<Token>,
 }
 
-/// The tokens of a folder of data.
+/// The tokens of a folder of data, or of a database.
 #[derive(Debug)]
 pub struct Tokens {
     path: PathBuf,
     read: Mutex<Option<Seen>>,
+    database: Option<Database>,
 }
 
 /// What was in the file when it was last looked at.
@@ -45,7 +53,20 @@ impl Tokens {
     /// Those of a folder.
     #[must_use]
     pub fn of(data: &Path) -> Self {
-        Self { path: data.join("tokens.json"), read: Mutex::new(None) }
+        Self { path: data.join("tokens.json"), read: Mutex::new(None), database: None }
+    }
+
+    /// Those of a database.
+    #[must_use]
+    pub fn in_database(address: &Address) -> Self {
+        Self { path: PathBuf::new(), read: Mutex::new(None), database: Some(Database::of(address)) }
+    }
+
+    /// Asks a database what it has now. Until it can be reached again, what it had is believed.
+    pub(crate) fn refresh(&self) {
+        if let Some(database) = &self.database {
+            let _ = database.refresh();
+        }
     }
 
     /// All of them; none if there is no file.
@@ -53,6 +74,9 @@ impl Tokens {
     /// # Errors
     /// [`Fault`] for a file that cannot be read, so that nobody gets in by damaging it.
     pub fn all(&self) -> Result<Option<Arc<Vec<Token>>>, Fault> {
+        if let Some(database) = &self.database {
+            return database.all();
+        }
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seen) = read.as_ref().filter(|seen| seen.at.elapsed() < BELIEVED) {
             return Ok(seen.tokens.clone());
@@ -80,12 +104,15 @@ impl Tokens {
     /// # Errors
     /// [`Fault`] if there is one of this name, or the file cannot be written.
     pub fn add(&self, token: Token) -> Result<(), Fault> {
+        let twice = |name: &str| {
+            Fault::conflict(format!("there is a token {name:?} already; revoke it or choose another name"))
+        };
+        if let Some(database) = &self.database {
+            return if database.add(&token)? { Ok(()) } else { Err(twice(&token.name)) };
+        }
         self.change(|tokens| {
             if tokens.iter().any(|other| other.name == token.name) {
-                return Err(Fault::conflict(format!(
-                    "there is a token {:?} already; revoke it or choose another name",
-                    token.name
-                )));
+                return Err(twice(&token.name));
             }
             tokens.push(token);
             Ok(())
@@ -97,10 +124,14 @@ impl Tokens {
     /// # Errors
     /// [`Fault`] if there is none of this name, or the file cannot be written.
     pub fn revoke(&self, name: &str) -> Result<(), Fault> {
+        let missing = || Fault::not_found(format!("there is no token {name:?}"));
+        if let Some(database) = &self.database {
+            return if database.revoke(name)? { Ok(()) } else { Err(missing()) };
+        }
         self.change(|tokens| {
             let before = tokens.len();
             tokens.retain(|token| token.name != name);
-            if tokens.len() == before { Err(Fault::not_found(format!("there is no token {name:?}"))) } else { Ok(()) }
+            if tokens.len() == before { Err(missing()) } else { Ok(()) }
         })
     }
 

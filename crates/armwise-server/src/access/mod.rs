@@ -3,6 +3,7 @@
 //! What a route needs is said once, in its description for the OpenAPI document (`security`), and the guard reads it there;
 //! a route that the document does not have is refused, whoever asks.
 
+mod database;
 mod file;
 mod guard;
 mod rights;

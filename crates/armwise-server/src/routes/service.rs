@@ -43,11 +43,15 @@ pub(crate) async fn health() -> Response {
     json(&Service { status: "ok".to_owned() })
 }
 
-/// Whether requests are taken: not before every campaign's journal is read, and not after the server begins to stop.
+/// Whether requests are taken: not before every campaign's journal is read, not while the database cannot be reached, and
+/// not after the server begins to stop.
 #[utoipa::path(get, path = "/readyz", operation_id = "ready", tag = "service", security(()), responses(
     (status = 200, description = "Requests are taken", body = Service),
     (status = 503, description = "Not yet, or not any more", content_type = "application/problem+json", body = Problem)))]
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Fault> {
+    if let Some(trouble) = app.campaigns.trouble() {
+        return Err(Fault::later("not-ready", trouble));
+    }
     if app.is_ready() {
         return Ok(json(&Service { status: "ready".to_owned() }));
     }

@@ -12,6 +12,7 @@ mod rows;
 mod same;
 mod schema;
 
+pub use super::place::verify;
 pub use backup::{BackedUp, backup};
 pub use migrate::{MigratedFile, migrate};
 
@@ -19,7 +20,7 @@ use crate::{
     Campaign, Error,
     core::{
         Check, EachDecision, EachEntry, Entry, Head, Heard, Journal, Kept, Kind, Named, Original, Outcome, Rows, Seal,
-        Setup, Verified, failpoint,
+        Setup, failpoint,
     },
     output::{Existing, Pending},
 };
@@ -189,42 +190,24 @@ fn one_name(path: &Path, about: &std::fs::Metadata) -> Result<(), Error> {
     Ok(())
 }
 
-impl Campaign {
-    /// Makes a campaign in a new file.
-    ///
-    /// # Errors
-    /// [`Error::Exists`] if the file exists, [`Error::Storage`] if it cannot be written.
-    pub fn create(path: &Path, setup: Setup) -> Result<Self, Error> {
-        let new = New::begin(path, "init")?;
-        drop(Self::begin(Box::new(new.journal()?), setup)?);
-        let lock = new.publish()?;
-        // What was written must read back before anyone is told of it.
-        Self::open(Box::new(Sqlite::prepared(path, writing(path)?, Access::Write { _lock: Some(lock) })?))
-    }
-
-    /// Opens a campaign's file for reading. Any number of readers may be open at once, and a writer too.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Damaged`], [`Error::OldSchema`], [`Error::Storage`].
-    pub fn read(path: &Path) -> Result<Self, Error> {
-        Self::open(Box::new(Sqlite::open(path, None)?))
-    }
-
-    /// Opens a campaign's file for writing; `writer` is the name in the lock.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read), and [`Error::Locked`].
-    pub fn write(path: &Path, writer: &str) -> Result<Self, Error> {
-        Self::open(Box::new(Sqlite::open(path, Some(writer))?))
-    }
+/// Fills a new file; it is there only after success.
+pub(super) fn filled(
+    path: &Path,
+    writer: &str,
+    fill: impl FnOnce(&mut dyn Journal) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let new = New::begin(path, writer)?;
+    fill(&mut new.journal()?)?;
+    new.publish().map(drop)
 }
 
-/// Checks a campaign's file.
-///
-/// # Errors
-/// [`Error::NotFound`], or [`Error::Storage`] if it cannot be read at all; damage is not an error but a finding.
-pub fn verify(path: &Path) -> Result<Verified, Error> {
-    Verified::of(Campaign::read(path))
+/// Makes a campaign in a new file.
+pub(super) fn create(path: &Path, setup: Setup) -> Result<Campaign, Error> {
+    let new = New::begin(path, "init")?;
+    drop(Campaign::begin(Box::new(new.journal()?), setup)?);
+    let lock = new.publish()?;
+    // What was written must read back before anyone is told of it.
+    Campaign::open(Box::new(Sqlite::prepared(path, writing(path)?, Access::Write { _lock: Some(lock) })?))
 }
 
 impl Journal for Sqlite {
@@ -276,6 +259,10 @@ impl Journal for Sqlite {
         failpoint("committed");
         self.same = same;
         Ok(appended)
+    }
+
+    fn head(&self) -> Result<Head, Error> {
+        self.read(rows::head(&self.db))
     }
 
     fn limit(&mut self, bytes: Option<u64>) -> Result<(), Error> {

@@ -1,0 +1,195 @@
+//! A server beside others: it goes on to what they appended, and tries again what they were faster with.
+//!
+//! Whoever is answered is on the disk, once, whoever wrote in between: what was judged against an older journal is judged
+//! anew. After a while it is given up with an error that says so, and a request with a key can be sent again.
+
+use super::{catalogue::Shelf, options::Measured, writer::Writer};
+use crate::Error;
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+/// How long a command is tried.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How often the journal is looked at, where nothing else makes it.
+const EVERY: Duration = Duration::from_millis(50);
+/// How soon it may be looked at again for somebody who waits.
+const SOON: Duration = Duration::from_millis(2);
+/// After so many turns that were not needed, none is waited for.
+const CALM: u32 = 8;
+/// The longest pause between two tries.
+const PAUSE: Duration = Duration::from_millis(16);
+
+/// How a server keeps up with others.
+#[derive(Debug)]
+pub(super) struct Following {
+    every: Duration,
+    last: Instant,
+    /// How many changes of the catalogue are in force.
+    pub(super) arms: u64,
+    /// Whether what is due by the clock is this server's business.
+    pub(super) duty: bool,
+    /// Whether others append so often that it is better to wait for a turn than to be refused; and how often in a row a turn
+    /// was not needed.
+    contended: Option<u32>,
+}
+
+impl Following {
+    pub(super) fn new(arms: u64) -> Self {
+        let own = std::env::var("ARMWISE_FOLLOW_MS").ok().and_then(|text| text.parse().ok());
+        Self {
+            every: own.map_or(EVERY, Duration::from_millis),
+            last: Instant::now(),
+            arms,
+            duty: false,
+            contended: None,
+        }
+    }
+}
+
+/// Whether it may go better when it is tried again. What looks damaged may be what others have just replaced.
+pub(super) fn is_passing(error: &Error) -> bool {
+    matches!(error, Error::HeadMoved { .. } | Error::Unavailable { .. } | Error::Damaged { .. })
+}
+
+impl Writer {
+    /// How long until the journal is to be looked at; none where nobody else writes.
+    pub(super) fn until_follow(&self) -> Option<Duration> {
+        if !self.campaign.is_shared() {
+            return None;
+        }
+        let waited = self.shared.wanted.load(Ordering::Relaxed) > self.campaign.head().seq;
+        let pause = if waited { SOON } else { self.following.every };
+        Some(pause.saturating_sub(self.following.last.elapsed()))
+    }
+
+    /// Looks at the journal. What is wrong is told to whoever asks next.
+    pub(super) fn look(&mut self) {
+        let followed = self.catch_up();
+        self.shared.note(followed.err());
+        self.reach();
+        if let Some(count) = self.shared.numbers.wanted() {
+            let _ = self.refill(count);
+        }
+        if let Some(seen) = &mut self.seen {
+            seen.note(&self.campaign.head(), false);
+        }
+    }
+
+    /// Goes on to what others appended.
+    pub(super) fn catch_up(&mut self) -> Result<u64, Error> {
+        let (begun, rules) = (Instant::now(), self.campaign.rules_seq());
+        let followed = self.campaign.follow();
+        self.following.last = Instant::now();
+        let count = followed?;
+        if count == 0 {
+            return Ok(0);
+        }
+        self.shared.options.measured(Measured::Followed, count as f64);
+        self.shared.options.measured(Measured::Follow, begun.elapsed().as_secs_f64());
+        let arms = self.campaign.count_arms_changes();
+        if arms != self.following.arms {
+            self.shelf = Shelf::of(&self.campaign)?.map(Arc::new);
+            self.following.arms = arms;
+            self.publish();
+        } else if rules != self.campaign.rules_seq() {
+            self.publish();
+        }
+        Ok(count)
+    }
+
+    /// Notes that others were faster.
+    pub(super) fn lost(&mut self) {
+        self.shared.options.measured(Measured::Conflict, 1.0);
+        self.following.contended = Some(0);
+    }
+
+    /// Where others append often: waits for a turn and goes on to what they appended, so that what is judged now can be
+    /// appended. Whoever has lost once is served in the order of coming.
+    pub(super) fn begin_turn(&mut self) {
+        let Some(calm) = self.following.contended.filter(|_| self.campaign.is_shared()) else { return };
+        // What cannot be done here is told by the append.
+        if self.campaign.journal_mut().turn(true).is_ok() {
+            let followed = self.catch_up();
+            self.following.contended = match followed {
+                Ok(0) => Some(calm + 1).filter(|&calm| calm < CALM),
+                _ => Some(0),
+            };
+        }
+    }
+
+    /// Lets the others append.
+    pub(super) fn end_turn(&mut self) {
+        if self.campaign.is_shared() {
+            let _ = self.campaign.journal_mut().turn(false);
+        }
+    }
+
+    /// Gets numbers for rounds.
+    pub(super) fn refill(&mut self, count: u64) -> Result<(), Error> {
+        let from = self.campaign.next_round();
+        let got = self.campaign.journal_mut().numbers(from, count)?;
+        self.shared.numbers.fill(got);
+        Ok(())
+    }
+
+    /// A number for a round, which the writer may have to get first.
+    pub(super) fn number(&mut self) -> Result<u64, Error> {
+        if let Some(number) = self.shared.numbers.take() {
+            return Ok(number);
+        }
+        let count = self.shared.numbers.wanted().unwrap_or(1);
+        self.refill(count)?;
+        Ok(self.shared.numbers.take().unwrap_or_else(|| self.campaign.next_round()))
+    }
+
+    /// Does something; where others were faster, goes on to what they appended and does it again.
+    pub(super) fn retried<T>(&mut self, mut act: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        let mut tries = Tries::new();
+        loop {
+            self.begin_turn();
+            let done = act(self);
+            self.end_turn();
+            match done {
+                Err(Error::HeadMoved { path, expected, found }) if self.campaign.is_shared() => {
+                    self.lost();
+                    self.catch_up()?;
+                    if !tries.again() {
+                        return Err(Error::HeadMoved { path, expected, found });
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Tries of one command, with pauses between them that differ from server to server.
+#[derive(Debug)]
+pub(super) struct Tries {
+    begun: Instant,
+    count: u32,
+}
+
+impl Tries {
+    pub(super) fn new() -> Self {
+        Self { begun: Instant::now(), count: 0 }
+    }
+
+    /// Waits a little, unless it was tried long enough.
+    pub(super) fn again(&mut self) -> bool {
+        if self.begun.elapsed() >= PATIENCE {
+            return false;
+        }
+        self.count += 1;
+        // The first try after a conflict comes at once: the others are busy with their own.
+        if self.count > 1 {
+            let most = PAUSE.min(Duration::from_millis(1) * (1 << self.count.min(5)));
+            let share = (RandomState::new().hash_one(self.count) % 1024) as u32;
+            std::thread::sleep(most * share / 1024);
+        }
+        true
+    }
+}

@@ -1,0 +1,196 @@
+"""Replicas over one PostgreSQL, each behind a proxy of its own, and a script of faults drawn from a seed.
+
+The roads from a replica to PostgreSQL: `direct` through its proxy; `pooled` through its proxy and one PgBouncer in
+transaction mode; `behind` through PgBouncer and one proxy that all share.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import signal
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from postgres import PgBouncer, Postgres
+from proxy import Proxy, trouble
+from server import Server
+
+ROADS = ["direct", "pooled", "behind"]
+LEASE = 1.0
+ENVIRONMENT = {"ARMWISE_LEASE_MS": str(int(LEASE * 1000))}
+
+
+class Replicas:
+    """So many servers over one database. `close` ends them; the database stays, so that it can be read."""
+
+    def __init__(self, postgres: Postgres, database: str, folder: Path, count: int = 3, road: str = "direct") -> None:
+        self.postgres, self.database, self.road = postgres, database, road
+        self.direct = postgres.fresh(database)
+        self.stack = contextlib.ExitStack()
+        self.bouncer: PgBouncer | None = None
+        self.proxies: list[Proxy] = []
+        ports: list[int] = []
+        if road == "behind":
+            self.proxies = [self.stack.enter_context(Proxy(postgres.port))]
+            self.bouncer = self.stack.enter_context(PgBouncer(postgres, self.proxies[0].port))
+            ports = [self.bouncer.port] * count
+        else:
+            target = postgres.port
+            if road == "pooled":
+                self.bouncer = self.stack.enter_context(PgBouncer(postgres))
+                target = self.bouncer.port
+            self.proxies = [self.stack.enter_context(Proxy(target)) for _ in range(count)]
+            ports = [proxy.port for proxy in self.proxies]
+        self.servers = [
+            Server(
+                folder / f"replica-{number}",
+                "--quiet",
+                "--store",
+                postgres.url_at(port, database),
+                environment=ENVIRONMENT,
+            )
+            for number, port in enumerate(ports)
+        ]
+
+    def __enter__(self) -> Replicas:
+        try:
+            for server in self.servers:
+                server.start()
+            for server in self.servers:
+                server.wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.kill()
+        self.stack.close()
+
+    @property
+    def ports(self) -> list[int]:
+        return [server.port for server in self.servers]
+
+    def journal(self, campaign: str) -> str:
+        """Where the checker reads the journal: past all proxies."""
+        return f"{self.direct}#{campaign}"
+
+    def holder(self, campaign: str) -> Server | None:
+        """Whoever has the lease of a campaign's background work."""
+        rows = self.postgres.ask(
+            "SELECT l.holder FROM armwise.lease l JOIN armwise.campaign c ON c.id = l.campaign"
+            f" WHERE c.name = '{campaign}' AND l.until > now()",
+            self.database,
+        )
+        for server in self.servers:
+            if rows and server.process is not None and str(server.process.pid) in rows[0]:
+                return server
+        return None
+
+    def heal(self) -> None:
+        """Everything runs and everything passes."""
+        for proxy in self.proxies:
+            proxy.heal()
+        for server in self.servers:
+            assert server.process is not None
+            if server.process.poll() is not None:
+                server.start()
+            server.process.send_signal(signal.SIGCONT)
+        for server in self.servers:
+            server.wait_until_ready()
+
+    def logs(self, campaign: str, seq: int) -> dict[str, list[dict[str, Any]]]:
+        """The whole journal as each replica shows it, at least as new as `seq`."""
+        return {f"replica {number}": whole_log(server, campaign, seq) for number, server in enumerate(self.servers)}
+
+
+def whole_log(server: Server, campaign: str, seq: int) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = []
+    while True:
+        path = f"/v1/campaigns/{campaign}/log?after={entries[-1]['seq'] if entries else 0}"
+        status, _, answer = server.ask("GET", path, None, {"Armwise-Seq": str(seq)}, timeout=30)
+        assert status == 200, (status, answer)
+        more = json.loads(answer)["entries"]
+        if not more:
+            return entries
+        entries += more
+
+
+class Script:
+    """Faults, one after another, each drawn from the seed; what happened is in `told`."""
+
+    def __init__(self, replicas: Replicas, campaign: str, seed: int) -> None:
+        self.replicas, self.campaign = replicas, campaign
+        self.draw = random.Random(seed)
+        self.told: list[str] = []
+
+    def run(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        # Every kind comes once in each turn, in an order of the seed, so that a short run has most of them.
+        while True:
+            kinds = [self.kill, self.pause, self.crash, self.network, self.network, self.holder, self.pooler]
+            self.draw.shuffle(kinds)
+            for kind in kinds:
+                if time.monotonic() > end:
+                    return
+                kind()
+                time.sleep(self.draw.uniform(0.05, 0.4))
+
+    def server(self) -> Server:
+        return self.draw.choice(self.replicas.servers)
+
+    def kill(self) -> None:
+        server = self.server()
+        server.kill()
+        time.sleep(self.draw.uniform(0, 0.5))
+        server.start()
+        self.told.append("kill")
+        if self.draw.random() < 0.7:
+            server.wait_until_ready()
+
+    def pause(self) -> None:
+        server, seconds = self.server(), self.draw.uniform(0.1, 1.5)
+        self.stopped(server, seconds)
+        self.told.append("pause")
+
+    def holder(self) -> None:
+        """Whoever works for all is stopped until another has taken over, and then goes on where it was."""
+        server = self.replicas.holder(self.campaign)
+        if server is not None:
+            self.stopped(server, LEASE * 1.7)
+            self.told.append("pause of the lease's holder")
+
+    @staticmethod
+    def stopped(server: Server, seconds: float) -> None:
+        assert server.process is not None
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+
+    def crash(self) -> None:
+        self.replicas.postgres.kill()
+        time.sleep(self.draw.uniform(0, 0.5))
+        self.replicas.postgres.start()
+        self.told.append("crash of PostgreSQL")
+
+    def network(self) -> None:
+        proxy = self.draw.choice(self.replicas.proxies)
+        self.told.append(f"network: {trouble(proxy, self.draw, self.draw.uniform(0.2, 1.5))}")
+
+    def pooler(self) -> None:
+        bouncer = self.replicas.bouncer
+        if bouncer is not None:
+            bouncer.kill()
+            time.sleep(self.draw.uniform(0, 0.3))
+            bouncer.start()
+            self.told.append("kill of the pooler")
