@@ -21,9 +21,7 @@ use super::{
 };
 use crate::{
     Campaign, Error,
-    core::{
-        ChooseRequest, Command, Draft, Key, LAST_ROUND, Refusal, Sha, clock, digest_sent, fold, tell,
-    },
+    core::{ChooseRequest, Command, Draft, Key, LAST_ROUND, Refusal, Sha, clock, digest_sent, fold, tell},
     round::{Slate, resting},
 };
 use std::{
@@ -404,7 +402,7 @@ impl Writer {
             Ok(info) if info.digest == digest_sent(&made.slate.sent) => {
                 let mut chosen = made.slate.command.clone();
                 chosen.model = Some(made.model);
-                Ok(Some(answer(&self.campaign, info.seq, &chosen, &made.slate.sent)))
+                Ok(Some(answer(&self.campaign, info.seq, &chosen, made.slate.sent.clone())))
             }
             Ok(_) | Err(Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
