@@ -113,7 +113,19 @@ fn a_shop_makes_a_campaign_decides_rewards_and_looks() {
     client.send("POST", &format!("{path}/revoke"), &[], b"").expect(200);
     assert_eq!(client.get(&path).expect(200)["arms"][0]["fate"], "revoked");
 
-    // All up to one, at once; what is held stays open, and the same key closes nothing more.
+    // Metrics know routes and no arm.
+    let metrics = client.get("/metrics");
+    assert!(metrics.text().contains("armwise_http_requests_total{"), "{}", metrics.text());
+    assert!(!metrics.text().contains("a1\"") && metrics.text().contains("/v1/campaigns/{campaign}/decisions"));
+    server.stop();
+}
+
+/// What is held stays open, and the same key closes nothing more.
+#[test]
+fn all_decisions_up_to_one_are_closed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, client) = start(folder.path());
+    client.json("PUT", "/v1/campaigns/shop", &rules()).expect(201);
     let decide = |more: Value| {
         let mut body = slate(5, 1);
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -139,12 +151,6 @@ fn a_shop_makes_a_campaign_decides_rewards_and_looks() {
         let told = client.json("POST", "/v1/campaigns/shop/rounds/close", &bad);
         assert!((400..500).contains(&told.status), "{bad}: {}", told.status);
     }
-
-    // Metrics know routes and no arm.
-    let metrics = client.get("/metrics");
-    assert!(metrics.text().contains("armwise_http_requests_total{"), "{}", metrics.text());
-    assert!(!metrics.text().contains("a1\"") && metrics.text().contains("/v1/campaigns/{campaign}/decisions"));
-    server.stop();
 }
 
 #[test]
