@@ -46,6 +46,9 @@ impl Groups {
         let sampled: Vec<usize> = (0..n.min(SAMPLE)).map(|place| place * n / n.min(SAMPLE)).collect();
         let scale = scale_of(arms, &sampled)?;
         let sample: Vec<f32> = sampled.iter().flat_map(|&row| arms.row(row)).map(|x| (x * scale) as f32).collect();
+        if !has_neighbours(&sample, d) {
+            return None;
+        }
         let leaders = leaders(&sample, d, MOST.min(n / ARMS))?;
         let nearest = nearest(arms, scale, &leaders);
         let count = leaders.len() / d;
@@ -102,6 +105,25 @@ fn scale_of(arms: &Arms<'_>, sample: &[usize]) -> Option<f64> {
     let spread = sample.iter().map(square).sum::<f64>() / sample.len() as f64;
     let scale = 1.0 / spread.sqrt();
     scale.is_normal().then_some(scale)
+}
+
+/// Whether most arms have another one close by: a look at a few of them, since looking for leaders in vain takes long.
+fn has_neighbours(sample: &[f32], d: usize) -> bool {
+    const FEW: usize = 64;
+    let all = sample.len() / d;
+    let mut close = 0;
+    for own in (0..FEW).map(|place| place * all / FEW) {
+        let x = &sample[own * d..(own + 1) * d];
+        let least = pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let others = sample.chunks_exact(d).enumerate().filter(|(place, _)| *place != own);
+                others.map(|(_, other)| distance(x, other)).fold(f32::INFINITY, f32::min)
+            },
+        );
+        close += usize::from(least <= CLOSE * CLOSE);
+    }
+    4 * close >= 3 * FEW
 }
 
 /// Arms of the sample such that all others are close to one of them, each the farthest from those before; none if that
