@@ -54,6 +54,13 @@ fn reward(decision: &str, id: &str, reward: f64, key: Option<&str>) -> RewardsRe
     }
 }
 
+/// Other rules than it has.
+fn banner(live: &Live) -> Config {
+    let mut config = live.setup().config;
+    "banner".clone_into(&mut config.promotion[0].name);
+    config
+}
+
 const LONG: Duration = Duration::from_secs(20);
 
 /// Two servers of a new campaign.
@@ -105,7 +112,7 @@ fn rules_and_arms_that_one_server_changed_are_in_force_at_the_other() {
     let from_catalogue =
         || DecideRequest { arms: Offered::Catalogue(Among::default()), ..DecideRequest::k_of(arms(1), 2) };
     assert_eq!(two.decide(from_catalogue()).unwrap().arms.len(), 2);
-    let amended = one.amend(config(&SHOW.replace("\"show\"", "\"banner\"")), None).unwrap();
+    let amended = one.amend(banner(&one), None).unwrap();
     two.wait_for(amended.seq, LONG).unwrap();
     assert_eq!(two.decide(from_catalogue()).unwrap().arms[0].promotion, "banner");
     let retired = two.arms(ArmsChange::Retire(vec!["a0".to_owned()]), None).unwrap();
@@ -238,7 +245,7 @@ fn a_server_refuses_a_database_that_is_older_than_what_it_has_seen() {
     assert!(matches!(refused, Err(Error::WentBack { seen, .. }) if seen == last), "{refused:?}");
     // Another server, which has seen nothing, goes on; the one that comes back finds another history at its place.
     let other = Live::open(&place, LiveOptions::default()).unwrap();
-    let forked = other.amend(config(&SHOW.replace("\"show\"", "\"banner\"")), None).unwrap();
+    let forked = other.amend(banner(&other), None).unwrap();
     assert_eq!(forked.seq, last);
     assert!(matches!(Live::open(&place, options), Err(Error::WentBack { .. })));
     other.stop();
