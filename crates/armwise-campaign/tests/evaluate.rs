@@ -12,6 +12,7 @@ use armwise_campaign::{
     Campaign, Error, Source,
     core::{Feedback, close},
     evaluate::{Evaluated, Tables, evaluate, html},
+    round::{ChooseOptions, choose},
 };
 use common::{Folder, begin, choose_round, customers, learn_text, noise, open};
 use std::{collections::BTreeMap, fmt::Write, path::Path};
@@ -188,4 +189,17 @@ fn probabilities_of_the_journal_are_compared_with_the_rows() {
     let good = evaluated(&campaign, &own, &open(&table)).unwrap();
     assert_eq!((good.logged_probabilities, good.disagreements.len()), (12, 0));
     assert!(html(&good).contains("are those that the journal has of them"));
+    // Another number in the journal, as another program might have written it.
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let mut campaign = begin(&folder, &table, rules).unwrap();
+    let mut choice = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap();
+    let derived = choice.sent[3].probability.replace(0.9).unwrap();
+    let customer = choice.sent[3].customer.clone();
+    choice.commit(&mut campaign, None).unwrap();
+    answer(&mut campaign, &folder, 1);
+    let bad = evaluated(&campaign, &own, &open(&table)).unwrap();
+    let [told] = &bad.disagreements[..] else { panic!("{:?}", bad.disagreements) };
+    assert_eq!((told.round, &told.customer, told.logged), (1, &customer, 0.9));
+    assert!((told.derived - derived).abs() < 1e-9 && html(&bad).contains("another probability in the journal"));
 }

@@ -28,7 +28,7 @@ pub use warning::Warning;
 
 use crate::{
     Campaign, Error,
-    config::{Config, Keep},
+    config::{Config, Keep, Probabilities},
     core::{
         Candidates, ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND,
         LAST_ROUND, Original, Originals, Refusal, Sent, Sha, collect, failpoint,
@@ -84,7 +84,12 @@ pub struct Choice {
     probable: Option<Probable>,
     /// The rows that it was chosen from, where they are kept.
     candidates: Option<(Candidates, Vec<u8>)>,
+    /// Whether the law of the threshold is kept however long it is.
+    keeps_long_law: bool,
 }
+
+/// Bytes from which on a law is long.
+const LONG: usize = 1 << 15;
 
 /// How many rows were read so far.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
@@ -206,7 +211,20 @@ pub fn choose(
     let all = (table, &parts.columns()[..], customers.len());
     let candidates = if far.is_none() { candidates::keep(config, round, all, &sent)? } else { None };
     let against = campaign.head();
-    Ok(Choice { sent, summary, round, against, originals, kept, request, earlier: None, probable, candidates })
+    let keeps_long_law = config.probabilities == Probabilities::Always;
+    Ok(Choice {
+        sent,
+        summary,
+        round,
+        against,
+        originals,
+        kept,
+        request,
+        earlier: None,
+        probable,
+        candidates,
+        keeps_long_law,
+    })
 }
 
 /// Of a round with more values than this, the columns that are features are not kept, since writing them down would take
@@ -272,6 +290,7 @@ fn chosen_before(campaign: &Campaign, request: Option<&(Key, Sha)>) -> Result<Op
         earlier: Some(entry.seq),
         probable: None,
         candidates: None,
+        keeps_long_law: false,
     }))
 }
 
@@ -287,11 +306,13 @@ impl Choice {
         self.probable.as_ref().map(|probable| probable.took)
     }
 
-    /// The law of the threshold, as the journal keeps it: some kilobytes for each set of customers who compete.
+    /// The law of the threshold, as the journal keeps it: some kilobytes for each set of customers who compete. Where few
+    /// narrow arms make it long, only if the rules insist.
     fn law(&self) -> Result<Option<serde_json::Value>, Error> {
         let laws = self.probable.as_ref().map(|probable| &probable.found.laws).filter(|laws| !laws.is_empty());
         let kept = laws.map(|laws| laws.iter().map(ThresholdLaw::kept).collect::<Vec<_>>());
         let value = kept.as_ref().map(serde_json::to_value).transpose();
+        let value = value.map(|value| value.filter(|value| self.keeps_long_law || value.to_string().len() <= LONG));
         value.map_err(|error| Error::Usage(format!("the law of the threshold cannot be written: {error}")))
     }
 
