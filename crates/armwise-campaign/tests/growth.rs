@@ -48,6 +48,9 @@ impl<J: Journal> Journal for Counting<J> {
     fn path(&self) -> &Path {
         self.journal.path()
     }
+    fn head(&self) -> Result<Head, Error> {
+        self.journal.head()
+    }
     fn append(
         &mut self,
         against: &Head,

@@ -167,7 +167,7 @@ impl Seen {
                 Fate::Pending | Fate::Undelivered | Fate::Revoked => 0.0,
             };
             sends.push((row, block, worth(block, reward)));
-            known.extend(sent.probability.map(|logged| (row * blocks + block, logged, sent.customer.to_string())));
+            known.extend(sent.probability.map(|logged| (row * blocks + block, logged, sent.customer.clone())));
         }
         let places: Vec<(usize, usize)> = sends.iter().map(|&(row, block, _)| (row, block)).collect();
         let (mut probability, method) = chances(past, &logging, &places)?;

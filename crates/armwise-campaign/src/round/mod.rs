@@ -94,6 +94,28 @@ const LONG: usize = 1 << 15;
 /// How many rows were read so far.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
+/// The columns that are kept of the decisions, with their values: from the candidates, or from the table if there were too
+/// many of these to be kept.
+fn original_columns(
+    config: &Config,
+    (table, candidates): (&dyn Source, &[Memory]),
+    kept: Option<Vec<String>>,
+    sent: &[Sent],
+    warnings: &mut Vec<Warning>,
+) -> Result<(Option<Vec<String>>, Vec<Original>), Error> {
+    let Some(columns) = kept else { return Ok((None, Vec::new())) };
+    if config.keep != Keep::All && sent.len() * columns.len() > MOST_VALUES {
+        warnings.push(Warning::ColumnsNotKept { sends: sent.len() as u64 });
+        return Ok((None, Vec::new()));
+    }
+    let mut sources: Vec<&dyn Source> = candidates.iter().map(|own| own as &dyn Source).collect();
+    if sources.is_empty() {
+        sources.push(table);
+    }
+    let originals = collect(&sources, &config.customer, &columns, sent)?;
+    Ok((Some(columns), originals))
+}
+
 /// Chooses a round from a table; nothing is written. With a key that the same request had before, it is that round, as
 /// it was chosen then.
 ///
@@ -107,10 +129,7 @@ pub fn choose(
     progress: Progress<'_>,
 ) -> Result<Choice, Error> {
     let ChooseOptions { round, seed, key, again } = options;
-    let request = match key {
-        Some(key) => Some((key, asked(table, round, seed)?)),
-        None => None,
-    };
+    let request = key.map(|key| asked(table, round, seed).map(|asked| (key, asked))).transpose()?;
     if let Some(choice) = chosen_before(campaign, request.as_ref())? {
         return Ok(choice);
     }
@@ -194,19 +213,7 @@ pub fn choose(
     if far.is_none() {
         candidates.extend(rows.source(table.name())?);
     }
-    let mut sources: Vec<&dyn Source> = candidates.iter().map(|own| own as &dyn Source).collect();
-    if sources.is_empty() {
-        sources.push(table); // there were too many to be kept
-    }
-    let is_few = |columns: &Vec<String>| config.keep == Keep::All || sent.len() * columns.len() <= MOST_VALUES;
-    if kept.as_ref().is_some_and(|columns| !is_few(columns)) {
-        summary.warnings.push(Warning::ColumnsNotKept { sends: sent.len() as u64 });
-    }
-    let kept = kept.filter(is_few);
-    let originals = match &kept {
-        Some(columns) => collect(&sources, &config.customer, columns, &sent)?,
-        None => Vec::new(),
-    };
+    let (kept, originals) = original_columns(config, (table, &candidates), kept, &sent, &mut summary.warnings)?;
     // Rows on other machines are not brought here.
     let all = (table, &parts.columns()[..], customers.len());
     let candidates = if far.is_none() { candidates::keep(config, round, all, &sent)? } else { None };

@@ -108,8 +108,8 @@ impl Factor {
         pulp::Arch::new().dispatch(Falls { steps: &self.steps[taken * self.dim..], x })
     }
 
-    /// W of V + x x' from W of V. With y = W x and t_i = 1 + y_1^2 + ... + y_i^2, row i becomes sqrt(t_(i-1) / t_i) W_i
-    /// - y_i / sqrt(t_(i-1) t_i) (y_1 W_1 + ... + y_(i-1) W_(i-1)), the inverse Cholesky factor of I + y y' times W. The
+    /// W of V + x x' from W of V. With y = W x and t_i = 1 + y_1^2 + ... + y_i^2, row i becomes sqrt(t_(i-1) / t_i) W_i minus
+    /// y_i / sqrt(t_(i-1) t_i) (y_1 W_1 + ... + y_(i-1) W_(i-1)), the inverse Cholesky factor of I + y y' times W. The
     /// last of these sums is V^-1 x.
     fn add(&mut self, x: &[f64]) {
         let mut sum = vec![0.0; self.dim];

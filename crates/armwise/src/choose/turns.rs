@@ -179,9 +179,9 @@ fn turns(
                 return Err(Error::ScoreOverflow { row: arm.row, block: arm.block, value: score });
             }
             if number < seen.known.len() {
-                seen.known[number] = known
+                seen.known[number] = known;
             } else {
-                seen.known.push(known)
+                seen.known.push(known);
             }
             next.upper = score + 0.0;
             reached = reached.max(next.upper);

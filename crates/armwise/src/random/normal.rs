@@ -31,7 +31,7 @@ fn float_of(x: u64) -> f64 {
     const UPPER: u64 = (1023 + 84) << 52;
     const LOWER: u64 = (1023 + 52) << 52;
     const BOTH: f64 = f64::from_bits(UPPER) + f64::from_bits(LOWER);
-    (f64::from_bits(UPPER | x >> 32) - BOTH) + f64::from_bits(LOWER | x & u32::MAX as u64)
+    (f64::from_bits(UPPER | x >> 32) - BOTH) + f64::from_bits(LOWER | x & 0xffff_ffff)
 }
 
 /// The last bit gives the sign.

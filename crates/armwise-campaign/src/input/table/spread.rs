@@ -43,7 +43,7 @@ pub(super) fn lines(
     let mut head = Vec::new();
     (&mut input).take(HEAD as u64).read_to_end(&mut head)?;
     let in_words = !matches!(rules.encoding, None | Some(Encoding::Utf8 | Encoding::Latin1));
-    let breaks = head.iter().filter(|byte| **byte == b'\n').count();
+    let breaks = head.split(|byte| *byte == b'\n').count() - 1;
     let likely = |lines: usize, bytes: usize| (all as f64 * lines as f64 / bytes.max(1) as f64) as usize;
     if in_words
         || head.starts_with(&[0x1f, 0x8b])

@@ -116,7 +116,7 @@ impl Set {
         distinct.dedup();
         let sums = Sums { set: self, field: &field, certain, k };
         let mut all = sums.at(&distinct);
-        let at: Vec<Option<Places>> = panels.iter().map(|(panel, nodes)| sums.places(panel, nodes.len())).collect();
+        let at: Vec<Option<Places>> = panels.iter().map(|(panel, nodes)| Sums::places(panel, nodes.len())).collect();
         for ((panel, nodes), places) in panels.iter().zip(&at) {
             let nodes: Vec<f64> = nodes.iter().map(|node| node[0]).collect();
             all.extend(match places {
@@ -193,7 +193,7 @@ impl Sums<'_> {
     }
 
     /// The places of a panel between which sums are interpolated, if that saves work.
-    fn places(&self, panel: &Panel, nodes: usize) -> Option<Places> {
+    fn places(panel: &Panel, nodes: usize) -> Option<Places> {
         let count = panel.places(Digits::All).filter(|count| 4 * count <= 3 * nodes)?;
         Some(Places::new(panel.from, panel.to, count))
     }

@@ -168,7 +168,7 @@ mod tests {
             assert!(places.at.windows(2).all(|pair| pair[0] < pair[1]));
             for t in [-0.3, 0.0, 0.77, 2.1, places.at[count / 2]] {
                 let shares = places.shares(t);
-                for power in 0..count as i32 {
+                for power in 0..i32::try_from(count).expect("a small number") {
                     let sum: f64 = shares.iter().zip(&places.at).map(|(share, at)| share * at.powi(power)).sum();
                     let expected = t.powi(power);
                     let size = 2.1_f64.powi(power);

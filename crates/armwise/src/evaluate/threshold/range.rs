@@ -87,7 +87,7 @@ impl Search<'_> {
             let k = self.k;
             let low_is = |place: usize| at_most(&moments[place], n, k - 1.0) <= CERTAIN;
             let high_is = |place: usize| at_least(&moments[SECTIONS + place], n, k) <= CERTAIN;
-            if !checked && !(low_is(0) && high_is(0)) {
+            if !(checked || low_is(0) && high_is(0)) {
                 return Range { low: f64::NEG_INFINITY, high: f64::INFINITY, field, certain };
             }
             checked = true;

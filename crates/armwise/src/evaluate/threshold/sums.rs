@@ -283,7 +283,6 @@ impl<const P: usize> Of for SumsOf<'_, P> {
     #[inline(always)]
     fn call<S: Standard>(self, standard: S) -> Self::Output {
         let mut all = Vec::with_capacity(self.places.len());
-        let side = if self.above { 1.0 } else { 0.0 };
         let mut chances = [0.0; NEAR];
         for &t in self.places {
             let mut sums = [[0.0; LANES]; P];
@@ -292,8 +291,7 @@ impl<const P: usize> Of for SumsOf<'_, P> {
                 let (inverses, own) = (&inverses[..n], &mut chances[..n]);
                 for i in 0..n {
                     let (small, low, _) = standard.tail((locations[i] - t) * inverses[i]);
-                    let flag = if low { 1.0 } else { 0.0 };
-                    own[i] = if flag == side { small } else { 1.0 - small };
+                    own[i] = if low == self.above { small } else { 1.0 - small };
                 }
                 chances[n..n.next_multiple_of(LANES)].fill(0.0);
                 let (lanes, _) = chances[..n.next_multiple_of(LANES)].as_chunks::<LANES>();

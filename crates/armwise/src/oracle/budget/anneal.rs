@@ -93,7 +93,7 @@ pub(super) fn anneal(problem: &Problem, scores: &Scores<'_>, few: bool) -> Optio
         shares.into_iter().map(|share| share * class.rows.len() as f64).collect()
     };
     let wanted = classes.iter().map(shares_of).collect();
-    Some((prices, Shares { wanted, classes }))
+    Some((prices, Shares { classes, wanted }))
 }
 
 /// The smooth bound as a function of the prices.
@@ -157,7 +157,7 @@ impl Smooth<'_> {
                     mean[limit] += share * amount;
                     if tied {
                         changes(self.problem, at, |other, also| {
-                            bend[limit][other] += rows / self.heat * share * amount * also
+                            bend[limit][other] += rows / self.heat * share * amount * also;
                         });
                     }
                 });

@@ -35,7 +35,7 @@ impl Catalogue {
         while next < bounds.len() && bounds[next].upper >= best.floor {
             let mut batch: Vec<usize> = Vec::new();
             while next < bounds.len() && bounds[next].upper >= best.floor && batch.len() < BATCH.max(k) {
-                self.members(scorer, arms, groups, &bounds[next], best.floor, &mut batch);
+                Self::members(scorer, arms, groups, &bounds[next], best.floor, &mut batch);
                 next += 1;
             }
             scored += batch.len();
@@ -87,7 +87,6 @@ impl Catalogue {
 
     /// Adds the eligible rows of a group that may reach the floor.
     fn members(
-        &self,
         scorer: &Scorer<'_>,
         arms: &Arms<'_>,
         groups: &Groups,
@@ -105,8 +104,9 @@ impl Catalogue {
             for (place, ceiling) in (first..).zip(ceilings) {
                 let upper = bound.mean + ceiling.max(0.0) * bound.width;
                 to[kept] = to[place];
+                let is_below = upper + 1e-9 * upper.abs() < floor;
                 // Not `>=`: NaN must not count as below the floor.
-                kept += usize::from(!(upper + 1e-9 * upper.abs() < floor));
+                kept += usize::from(!is_below);
             }
             to.truncate(kept);
         }
