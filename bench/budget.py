@@ -142,6 +142,7 @@ def table(repeats):
         ("N=1e5 x 10, budget, k, one each", 100_000, 10, one_each, 0, False),
         ("N=1e5 x 10, the same, 100 clusters", 100_000, 10, one_each, 100, False),
         ("N=1e5 x 10, budgets, one each", 100_000, 10, {"budgets": [500.0] * 10, "per_row": 1}, 0, False),
+        ("N=1e5 x 10, budgets, 100 clusters", 100_000, 10, {"budgets": [500.0] * 10, "per_row": 1}, 100, False),
     ]
     for name, rows, blocks, constraint, clusters, against in cases:
         mine, theirs, gaps, optimal = [], [], [], 0
@@ -164,8 +165,9 @@ def table(repeats):
         if against:
             bars.at_least(f"{name}, times faster than HiGHS", other / ms, 500)
             bars.at_most(f"{name}, gap", max(gaps), 0.0)
-        elif rows * blocks == 1_000_000 and "budgets" not in constraint:
-            bars.at_most(f"{name}, gap", max(gaps), 1e-6)
+        elif rows * blocks == 1_000_000:
+            # Of clusters with several budgets the best whole numbers are 1e-5 to 4e-5 below the bound of the fractions.
+            bars.at_most(f"{name}, gap", max(gaps), 1e-4 if "budgets" in constraint else 1e-6)
     return bars
 
 

@@ -61,7 +61,8 @@ impl Start<'_> {
     }
 
     /// The undecided rows by rising loss, with all flips up to some loss, and that loss: `gap`, or less where there
-    /// are too many. Of equal rows that lose nothing, at most `free_copies` are taken.
+    /// are too many. Of equal rows that lose nothing, at most `free_copies` are taken; of all equal rows, where classes
+    /// were shared out.
     pub(super) fn items(&self, mut rows: Vec<Near>, gap: f64, free_copies: usize) -> (Vec<Item>, f64) {
         let mut within = gap;
         if rows.len() > MOST / 4 {
@@ -101,7 +102,7 @@ impl Start<'_> {
             let useful = self.useful(row);
             let fits = |&before: &usize| before as f64 * loss <= *within && (before as f64) < useful;
             let fit = (0..copies.len()).take_while(fits).count();
-            let most = if *loss <= self.rounding { free_copies } else { COPIES };
+            let most = if self.shared || *loss <= self.rounding { free_copies } else { COPIES };
             if fit > most {
                 *within = within.min((most as f64 * loss).next_down());
             }

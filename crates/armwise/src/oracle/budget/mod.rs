@@ -4,6 +4,8 @@
 //! arms that they leave undecided. The prices bound what any super arm can reach, so the search knows when it is done
 //! and, if it must stop early, how far from the best it may be. Many equal arms are counted along [`lines`].
 
+mod anneal;
+mod classes;
 mod fixed;
 mod items;
 mod limits;

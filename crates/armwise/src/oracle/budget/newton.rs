@@ -116,7 +116,7 @@ pub(super) fn choose(values: &[f64], row: Range<usize>, per_row: usize, wanted: 
 }
 
 /// Calls `change` with what an arm takes of each limit, the places last.
-fn changes(problem: &Problem, at: usize, mut change: impl FnMut(usize, f64)) {
+pub(super) fn changes(problem: &Problem, at: usize, mut change: impl FnMut(usize, f64)) {
     let arm = &problem.arms[at];
     problem.limits_of(arm.pick.block).for_each(|limit| change(limit, arm.cost));
     if problem.k.is_some() {
@@ -172,7 +172,7 @@ impl AtPrices {
 }
 
 /// Solves a positive definite system by elimination, without pivots.
-fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
+pub(super) fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Vec<f64> {
     let size = right.len();
     for at in 0..size {
         let pivot = matrix[at].clone();

@@ -4,6 +4,7 @@
 //! rounds end at a small gap, where only a handful of arms is undecided; an answer is optimal as soon as its distance
 //! to the bound is at most the gap that was searched.
 
+use super::anneal::{Shares, anneal};
 use super::items::{COPIES, Item};
 use super::lines::Lines;
 use super::prices::{self, Prices};
@@ -22,12 +23,20 @@ const FEW_ARMS: usize = 20_000;
 /// How many copies are tried of equal rows that lose nothing and are in no line.
 const FREE_COPIES: usize = 4;
 
+/// How many are tried where classes were shared out: the rest is about a row of each class.
+const SHARED_COPIES: usize = 8;
+
 /// Several budgets with more undecided rows than this are searched locally first.
 const SMALL: usize = 24;
+
+/// An answer further from the best than this share of its sum is worth another attempt.
+const FAR: f64 = 1e-4;
 
 /// A super arm with its distance to the best.
 struct Answer {
     arms: Vec<Pick>,
+    /// The sum of their scores.
+    sum: f64,
     /// No super arm is better by more; 0 if it is optimal.
     short: f64,
     prices: Vec<Price>,
@@ -52,7 +61,7 @@ pub(super) fn solve(problem: &Problem, scores: &Scores<'_>) -> Selection {
 
 /// Budgets of blocks that nothing ties together.
 fn block_by_block(problem: &Problem, scores: &Scores<'_>) -> Answer {
-    let mut answer = Answer { arms: Vec::new(), short: 0.0, prices: Vec::new() };
+    let mut answer = Answer { arms: Vec::new(), sum: 0.0, short: 0.0, prices: Vec::new() };
     let limited = |pick: Pick| problem.limits.iter().any(|limit| limit.block == Some(pick.block));
     answer.arms.extend(problem.arms.iter().map(|arm| arm.pick).filter(|&pick| !limited(pick)));
     for limit in &problem.limits {
@@ -69,8 +78,23 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
     if let Some(answer) = without_budgets(problem, scores) {
         return answer;
     }
-    let prices = prices::find(problem, scores);
-    let mut start = Start::new(problem, &prices, scores);
+    if let Some((prices, shares)) = anneal(problem, scores, true) {
+        return from_prices(problem, scores, &prices, Some(&shares));
+    }
+    let found = from_prices(problem, scores, &prices::find(problem, scores), None);
+    // Rows that are nearly equal mislead the Newton steps, as equal ones would.
+    if found.short <= FAR * found.sum {
+        return found;
+    }
+    let other = anneal(problem, scores, false);
+    let other = other.map(|(prices, shares)| from_prices(problem, scores, &prices, Some(&shares)));
+    other.filter(|other| other.short < found.short).unwrap_or(found)
+}
+
+/// The best super arm found from these prices, and from these shares of classes.
+fn from_prices(problem: &Problem, scores: &Scores<'_>, prices: &Prices, shares: Option<&Shares>) -> Answer {
+    let mut start = Start::new(problem, prices, scores);
+    shares.into_iter().for_each(|shares| start.share_out(shares));
     let (greedy, greedy_short) = start.greedy();
     let found = start.run(greedy_short);
     let chosen = match &found.flips {
@@ -85,13 +109,16 @@ fn whole(problem: &Problem, scores: &Scores<'_>) -> Answer {
         }
         None => greedy,
     };
-    Answer::new(problem, chosen, found.short, &prices)
+    Answer::new(problem, chosen, found.short, prices)
 }
 
 impl Answer {
     fn new(problem: &Problem, chosen: Vec<usize>, short: f64, prices: &Prices) -> Self {
+        // On the grid, so that the order of the arms does not matter.
+        let grid = problem.score_grid();
+        let sum = chosen.iter().map(|&at| grid.units(problem.arms[at].score)).sum::<i128>();
         let arms = chosen.into_iter().map(|at| problem.arms[at].pick).collect();
-        Self { arms, short, prices: prices.named(problem) }
+        Self { arms, sum: grid.per_unit(sum as f64), short, prices: prices.named(problem) }
     }
 }
 
@@ -109,7 +136,8 @@ impl Start<'_> {
         let several = self.slack.left.len() > 1;
         let mut best = Catch { short: f64::INFINITY, flips: None };
         if several || self.values.len() <= FEW_ARMS {
-            best = self.search(greedy, greedy, (Lines::default(), Vec::new()), COPIES);
+            let copies = if self.shared { SHARED_COPIES } else { COPIES };
+            best = self.search(greedy, greedy, (Lines::default(), Vec::new()), copies);
         }
         if !several && best.short > 0.0 {
             let (lines, rows) = Lines::find(self, greedy + 2.0 * self.rounding);

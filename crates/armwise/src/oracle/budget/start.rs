@@ -4,6 +4,7 @@
 //! of them to take. As many are taken as there are places, neighbours in the order of costs, such that together they
 //! come closest to the rest of the budget.
 
+use super::anneal::Shares;
 use super::fixed::Grid;
 use super::newton::choose;
 use super::prices::Prices;
@@ -32,6 +33,8 @@ pub(super) struct Start<'a> {
     pub(super) loss: f64,
     /// A bound on the rounding in a sum of losses.
     pub(super) rounding: f64,
+    /// Whether classes of rows were shared out, so that the choice nearly fits.
+    pub(super) shared: bool,
 }
 
 impl<'a> Start<'a> {
@@ -59,7 +62,8 @@ impl<'a> Start<'a> {
         // score, and hundreds of losses are summed.
         let rounding = 2e-13 * problem.largest_score;
         let score_grid = problem.score_grid();
-        let mut start = Self { problem, scores, score_grid, cost_grid, values, chosen, slack, loss: 0.0, rounding };
+        let (loss, shared) = (0.0, false);
+        let mut start = Self { problem, scores, score_grid, cost_grid, values, chosen, slack, loss, rounding, shared };
         if problem.per_row.is_none() && problem.limits.len() == 1 {
             start.level();
         }
@@ -110,6 +114,28 @@ impl<'a> Start<'a> {
         self.loss = even.iter().map(loss).filter(|&loss| loss > 0.0).sum();
     }
 
+    /// Decides how many rows of each class take which arm: as its shares say, in whole rows by the largest remainders.
+    pub(super) fn share_out(&mut self, shares: &Shares) {
+        for (class, wanted) in shares.classes.iter().zip(&shares.wanted) {
+            let counts = whole(wanted, class.rows.len());
+            let arms = counts.iter().enumerate().flat_map(|(arm, &count)| std::iter::repeat_n(Some(arm), count));
+            for (row, arm) in class.rows.iter().zip(arms.chain(std::iter::repeat(None))) {
+                row.clone().for_each(|at| self.chosen[at] = arm == Some(at - row.start));
+            }
+            let value = |arm: usize| self.values[class.rows[0].start + arm];
+            let best = (0..counts.len()).map(value).fold(0.0, f64::max);
+            let none = class.rows.len() - counts.iter().sum::<usize>();
+            self.loss += counts.iter().enumerate().map(|(arm, &count)| count as f64 * (best - value(arm))).sum::<f64>();
+            self.loss += none as f64 * best;
+        }
+        let arms = self.arms();
+        self.slack.left = left(self.problem, self.cost_grid, arms.iter().copied());
+        self.slack.places = self.problem.k.map_or(i64::MAX / 4, |k| count(k) - count(arms.len()));
+        // Flips back to the best choice gain as much again, which the search counts as nothing.
+        self.rounding = self.rounding.max(2.0 * self.loss);
+        self.shared = true;
+    }
+
     /// The chosen arms.
     pub(super) fn arms(&self) -> Vec<usize> {
         (0..self.chosen.len()).filter(|&at| self.chosen[at]).collect()
@@ -126,7 +152,21 @@ impl<'a> Start<'a> {
         let (mut chosen, mut loss) = (self.arms(), self.loss);
         let mut others = self.others();
         others.sort_unstable_by(by_value);
-        if room.iter().any(|&room| room < 0) || places < 0 {
+        if self.shared {
+            chosen.sort_unstable_by(by_value);
+            let mut kept = Vec::with_capacity(chosen.len());
+            for at in chosen.into_iter().rev() {
+                let over = |limit: usize| room[limit] < 0;
+                if places < 0 || problem.limits_of(problem.arms[at].pick.block).any(over) {
+                    problem.limits_of(problem.arms[at].pick.block).for_each(|limit| room[limit] += self.cost(at));
+                    places += 1;
+                    loss += values[at];
+                } else {
+                    kept.push(at);
+                }
+            }
+            chosen = kept;
+        } else if room.iter().any(|&room| room < 0) || places < 0 {
             let mut all = std::mem::take(&mut chosen);
             loss += all.iter().map(|&at| values[at]).sum::<f64>();
             room = left(problem, self.cost_grid, std::iter::empty());
@@ -170,6 +210,22 @@ impl<'a> Start<'a> {
             reach = if reach > largest { f64::INFINITY } else { reach * 8.0 };
         }
     }
+}
+
+/// Whole numbers near these, together at most `all`: rounded down, then up where most is missing.
+#[expect(clippy::cast_sign_loss, reason = "shares are not negative")]
+fn whole(wanted: &[f64], all: usize) -> Vec<usize> {
+    let floors = wanted.iter().map(|&wanted| (wanted as usize).min(all));
+    let mut counts: Vec<usize> = floors.collect();
+    let none = (all as f64 - wanted.iter().sum::<f64>()).max(0.0);
+    let rest = |at: usize| wanted.get(at).map_or(none.fract(), |wanted| wanted.fract());
+    let mut order: Vec<usize> = (0..=wanted.len()).collect();
+    order.sort_by(|&a, &b| rest(b).total_cmp(&rest(a)));
+    let missing = all.saturating_sub(counts.iter().sum::<usize>() + none as usize);
+    for &at in order.iter().take(missing).filter(|&&at| at < wanted.len()) {
+        counts[at] += 1;
+    }
+    counts
 }
 
 /// What these arms leave of each limit, in units.
