@@ -4,12 +4,15 @@
 //! integers (`--out FILE` writes the scores as raw f64, row-major) and objectives can be compared exactly.
 //!
 //! Usage: `assignment_speed KIND N M K [--seed S] [--repeats R] [--per-row C] [--groups G] [--cells 1] [--budget B]
-//! [--out FILE]`, where KIND is `bandit` (customer effect + promotion effect + noise), `uniform`, or `clusters` (100
+//! [--warm 1] [--out FILE]`, where KIND is `bandit` (customer effect + promotion effect + noise), `uniform`, or `clusters` (100
 //! clusters of equal rows).
 //!
 //! With `--groups G` the rows fall into G groups at random; by turns a group has at most 0.4 of its fair share of all
 //! units, at least 1.6 of it, or neither; `--cells 1` limits the groups in every block instead of over all blocks.
 //! `--budget B` allows B of what the best arms without a budget cost, at costs of 1 to 5 that favour good arms.
+//!
+//! `--warm 1` also solves it with the prices of a round before, which has the same customers and promotions and other
+//! noise (for `uniform`, nothing in common but the law of the scores), by turns with and without them.
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
 use armwise::oracle::{Group, OneOrMany, Quality, Selection};
@@ -27,6 +30,7 @@ struct Options {
     groups: usize,
     cells: bool,
     budget: Option<f64>,
+    warm: bool,
     out: Option<String>,
 }
 
@@ -35,8 +39,18 @@ fn options() -> Result<Options, Box<dyn Error>> {
     let mut next = || args.next().ok_or("KIND N M K");
     let kind = next()?;
     let shape = [next()?.parse()?, next()?.parse()?, next()?.parse()?];
-    let mut options =
-        Options { kind, shape, seed: 1, repeats: 5, per_row: 1, groups: 0, cells: false, budget: None, out: None };
+    let mut options = Options {
+        kind,
+        shape,
+        seed: 1,
+        repeats: 5,
+        per_row: 1,
+        groups: 0,
+        cells: false,
+        budget: None,
+        warm: false,
+        out: None,
+    };
     while let Some(name) = args.next() {
         let value = args.next().ok_or("an option needs a value")?;
         match name.as_str() {
@@ -46,6 +60,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
             "--groups" => options.groups = value.parse()?,
             "--cells" => options.cells = value == "1",
             "--budget" => options.budget = Some(value.parse()?),
+            "--warm" => options.warm = value == "1",
             "--out" => options.out = Some(value),
             other => return Err(format!("unknown option {other}").into()),
         }
@@ -53,10 +68,11 @@ fn options() -> Result<Options, Box<dyn Error>> {
     Ok(options)
 }
 
-fn generate(kind: &str, rows: usize, blocks: usize, seed: u64) -> Result<Vec<f64>, Box<dyn Error>> {
+/// The scores of a round; `noise` tells rounds with the same customers and promotions apart.
+fn generate(kind: &str, rows: usize, blocks: usize, seed: u64, noise: u32) -> Result<Vec<f64>, Box<dyn Error>> {
     let draws = |block: usize, stream| Round::new(seed, 1).draws(block as u32, Stream(stream));
     let (customers, promotions) = (draws(0, 300), draws(0, 301));
-    let noise: Vec<_> = (0..blocks).map(|block| draws(block, 302)).collect();
+    let noise: Vec<_> = (0..blocks).map(|block| draws(block, noise)).collect();
     let score = |row: usize, block: usize| {
         let row = row as u64;
         let score = match kind {
@@ -76,8 +92,9 @@ fn generate(kind: &str, rows: usize, blocks: usize, seed: u64) -> Result<Vec<f64
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let Options { kind, shape: [rows, blocks, k], seed, repeats, per_row, groups, cells, budget, out } = options()?;
-    let values = generate(&kind, rows, blocks, seed)?;
+    let Options { kind, shape: [rows, blocks, k], seed, repeats, per_row, groups, cells, budget, warm, out } =
+        options()?;
+    let values = generate(&kind, rows, blocks, seed, 302)?;
     let written = out.is_some();
     if let Some(path) = out {
         fs::write(path, values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
@@ -94,6 +111,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         "kind": kind, "n": rows, "m": blocks, "k": k, "per_row": per_row, "seed": seed,
         "median_ms": of_plain[repeats / 2], "least_ms": of_plain[0], "objective": (best.objective * GRID).round() as i64,
     });
+    if warm {
+        let before = generate(&kind, rows, blocks, seed, 305)?;
+        let last = plain.argmax(&Scores::new(&before, blocks, arms, Ties::ById, Round::new(seed, 1))?)?.prices;
+        let (cold, warm) = (|| plain.argmax(&scores), || plain.argmax_near(&scores, &last));
+        // By turns, so that a busy machine slows both alike.
+        let mut times = [Vec::new(), Vec::new()];
+        for _ in 0..repeats.max(1) {
+            for (times, warm_now) in times.iter_mut().zip([false, true]) {
+                let start = Instant::now();
+                let found = if warm_now { warm()? } else { cold()? };
+                times.push(start.elapsed().as_secs_f64() * 1e3);
+                if found != best {
+                    return Err("warm prices changed the answer".into());
+                }
+            }
+        }
+        times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
+        line["warm"] = serde_json::json!({
+            "cold_ms": times[0][repeats / 2], "median_ms": times[1][repeats / 2], "least_ms": times[1][0],
+        });
+    }
     if groups > 0 {
         let mut constraint = Assignment { groups: limits(groups, blocks, k, cells), ..plain };
         let (times, found) = timed(repeats, &constraint, &scores)?;

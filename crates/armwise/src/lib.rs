@@ -126,7 +126,7 @@ pub use input::{Arms, Column, Features, Keys, Names, Pick, Row, id_of, number_of
 pub use model::{Block, Drift, Estimate, Evidence, Model, Observation, Posterior};
 pub use oracle::{
     Assignment, Budget, Constraint, Explicit, Linear, Missing, Needs, OnInfeasible, Oracle, Price, Quality, Quota,
-    Quotas, Scores, Selection, Ties, TopK,
+    Quotas, Scores, Selection, Ties, TopK, Warm,
 };
 pub use policy::library::*;
 pub use policy::{

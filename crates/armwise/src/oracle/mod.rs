@@ -13,6 +13,7 @@ mod quotas;
 mod scores;
 mod taking;
 mod top_k;
+mod warm;
 
 pub use crate::{
     error::{Infeasible, Limit},
@@ -30,6 +31,7 @@ pub use quotas::{Group, OneOrMany, Quotas};
 pub use scores::{Scores, Ties};
 pub use taking::Taking;
 pub use top_k::TopK;
+pub use warm::Warm;
 
 use crate::{Algorithm, Error};
 use serde::{Deserialize, Serialize};
@@ -63,6 +65,17 @@ pub trait Oracle: Sync {
     /// # Errors
     /// [`Error::Infeasible`] if no super arm exists, [`Error::ScoreNotFinite`] for a NaN or +infinity.
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error>;
+
+    /// The same super arm, found faster if these prices are near the right ones, as those of the last round often are.
+    /// They are a hint that never changes the answer: any prices will do, and the default does not look at them.
+    /// [`Warm`] hands them on from round to round.
+    ///
+    /// # Errors
+    /// As [`argmax`](Self::argmax).
+    fn argmax_near(&self, scores: &Scores<'_>, prices: &[Price]) -> Result<Selection, Error> {
+        let _ = prices;
+        self.argmax(scores)
+    }
 
     /// Which arms need exact scores; the others may be pruned by the bounds of their scores. The default is all arms.
     fn needs(&self) -> Needs {
@@ -215,6 +228,10 @@ impl Constraint {
 impl Oracle for Constraint {
     fn argmax(&self, scores: &Scores<'_>) -> Result<Selection, Error> {
         self.oracle().argmax(scores)
+    }
+
+    fn argmax_near(&self, scores: &Scores<'_>, prices: &[Price]) -> Result<Selection, Error> {
+        self.oracle().argmax_near(scores, prices)
     }
 
     fn needs(&self) -> Needs {

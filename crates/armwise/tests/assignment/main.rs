@@ -11,6 +11,7 @@ mod composition;
 mod groups;
 mod small;
 mod values;
+mod warm;
 mod within_budget;
 
 use armwise::{Arms, Assignment, Column, Error, Oracle, Pick, Quota, Round, Scores, Selection, Stream, Ties};

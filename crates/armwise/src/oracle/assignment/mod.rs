@@ -4,7 +4,7 @@
 //! right prices this fills the quotas, and then no other super arm is better. The files are the steps: [`filter`]
 //! prunes pairs that cannot matter, [`newton`] finds nearly the right prices, [`flow`] corrects the rest exactly on an
 //! integer [`grid`], [`solve`] proves the result, [`ties`] picks one optimum among equals, [`filling`] says what it is
-//! worth, and [`cut`] explains limits that cannot be met. [`network`] turns quotas and groups into the limits that have
+//! worth, and [`cut`] explains limits that cannot be met; [`warm`] begins with the prices of an earlier round. [`network`] turns quotas and groups into the limits that have
 //! prices; [`crossing`] solves groups that are not nested. If a customer may be in all promotions and there are no groups, [`separate`] alone suffices.
 
 mod choice;
@@ -24,6 +24,7 @@ mod separate;
 mod solve;
 mod strata;
 mod ties;
+mod warm;
 mod within_budget;
 
 pub(crate) use filter::pairs_above;
@@ -32,7 +33,7 @@ pub(crate) use filter::sampled_rows;
 pub use quota::{BlockQuotas, Quota, QuotaRange};
 
 use super::linear::a_minute;
-use super::{Group, Needs, OnInfeasible, Oracle, Scores, Selection, raised, rows_of};
+use super::{Group, Needs, OnInfeasible, Oracle, Price, Scores, Selection, raised, rows_of};
 use crate::error::{Error, check, positive};
 use filling::Filling;
 use filter::Estimate;
@@ -265,6 +266,19 @@ impl Oracle for Assignment {
             Err(Error::CrossingGroups { .. }) => crossing::argmax(self, scores),
             found => found,
         }
+    }
+
+    /// Without groups and budgets, and if a customer may be in one promotion, the prices of the promotions replace the
+    /// samples that a solution begins with.
+    fn argmax_near(&self, scores: &Scores<'_>, prices: &[Price]) -> Result<Selection, Error> {
+        if self.per_row != 1 || !self.groups.is_empty() || self.cost.is_some() || self.budget.is_some() {
+            return self.argmax(scores);
+        }
+        positive("time_limit", self.time_limit)?;
+        let network = self.network(scores)?;
+        let guess = warm::of_blocks(prices, scores.blocks());
+        let guess = guess.and_then(|prices| warm::estimate(scores.values(), &network, &prices));
+        Ok(self.best_from(scores, &network, guess)?.0)
     }
 
     fn needs(&self) -> Needs {
