@@ -1,7 +1,7 @@
 //! Choosing from a large table, beside what it cannot do without: decoding the file, and the bare scoring kernel.
 //!
 //! ```text
-//! campaign_scale table FILE ROWS          writes a Parquet of ROWS customers with 51 numbers each
+//! campaign_scale table FILE ROWS          writes a Parquet or, by its name, a CSV of ROWS customers with 51 numbers each
 //! campaign_scale decode FILE              the time to decode it
 //! campaign_scale kernel ROWS              the time to score ROWS customers for 10 promotions
 //! campaign_scale begin FILE CAMPAIGN      a campaign of 10 promotions with ROWS / 200 sends each, and its first round
@@ -22,7 +22,14 @@ use armwise_campaign::{
 };
 use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
-use std::{error::Error, fs::File, path::Path, sync::Arc, time::Instant};
+use std::{
+    error::Error,
+    fs::File,
+    io::{BufWriter, Write},
+    path::Path,
+    sync::Arc,
+    time::Instant,
+};
 
 const D: usize = 51;
 const PROMOTIONS: usize = 10;
@@ -46,6 +53,9 @@ fn value(i: u64, j: usize) -> f32 {
 }
 
 fn table(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
+    if file.extension().is_some_and(|extension| extension == "csv") {
+        return text(file, rows);
+    }
     let batch = |first: u64| -> Result<RecordBatch, Box<dyn Error>> {
         let range = first..(first + BATCH as u64).min(rows);
         let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(range.clone().map(u64::cast_signed)));
@@ -62,6 +72,18 @@ fn table(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
     }
     writer.close()?;
     Ok(())
+}
+
+fn text(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(file)?);
+    let names: Vec<String> = (0..D).map(|j| format!("f{j:02}")).collect();
+    writeln!(out, "customer,{}", names.join(","))?;
+    for i in 0..rows {
+        write!(out, "{i}")?;
+        (0..D).try_for_each(|j| write!(out, ",{}", value(i, j)))?;
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
 }
 
 fn decode(file: &Path) -> Result<(), Box<dyn Error>> {

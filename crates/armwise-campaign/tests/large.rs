@@ -1,5 +1,5 @@
-//! Tables so large that prices are guessed from a sample first: what is sent is what the same table gives as CSV, which
-//! does not tell its size and so is never guessed at.
+//! Tables so large that prices are guessed from a sample first: what is sent is what the same table gives as packed CSV,
+//! which does not tell its size and so is never guessed at.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps says what it met")]
 
@@ -31,8 +31,8 @@ fn region(row: u64) -> &'static str {
     ["north", "south", "east"][below(3, row, 3)]
 }
 
-/// The same table as Parquet and as CSV.
-fn tables(folder: &Folder, extra: f32) -> [std::path::PathBuf; 2] {
+/// The same table as Parquet, as CSV, and as packed CSV.
+fn tables(folder: &Folder, extra: f32) -> [std::path::PathBuf; 3] {
     let mut text = String::from("customer,a,b,region\n");
     for row in 0..ROWS {
         let _ = writeln!(text, "c{row},{},{},{}", number(row, 0, extra), number(row, 1, extra), region(row));
@@ -56,7 +56,15 @@ fn tables(folder: &Folder, extra: f32) -> [std::path::PathBuf; 2] {
     let mut writer = ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
-    [path, folder.write("customers.csv", text)]
+    [path, folder.write("customers.csv", &text), packed(folder, "customers.csv.gz", &text)]
+}
+
+fn packed(folder: &Folder, name: &str, text: &str) -> std::path::PathBuf {
+    let path = folder.path(name);
+    let mut writer = flate2::write::GzEncoder::new(File::create(&path).unwrap(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
+    writer.finish().unwrap();
+    path
 }
 
 /// What a table gives, and how many times it was read to its end.
@@ -83,13 +91,19 @@ fn guessed_prices_change_no_decision() {
     // same as the second with all forms of columns, however often the table is read then.
     for (rules, extra, passes) in [(rules, 0.0, 1), (rules, 50.0, 2), (rules, -50.0, 1), (&formed, 50.0, 0)] {
         let folder = Folder::new("large");
-        let [parquet, csv] = tables(&folder, extra);
+        let [parquet, csv, unknown] = tables(&folder, extra);
         let mut campaign = begin(&folder, &parquet, rules).unwrap();
         for round in 1..=2 {
-            let (found, expected) = (chosen(&campaign, &parquet), chosen(&campaign, &csv));
-            assert_eq!(found.0, expected.0, "extra {extra}, round {round}");
-            assert_eq!(found.1, expected.1, "extra {extra}, round {round}");
-            assert_eq!(expected.2, 1, "text is never guessed at");
+            let (found, expected) = (chosen(&campaign, &parquet), chosen(&campaign, &unknown));
+            let text = chosen(&campaign, &csv);
+            for found in [&found, &text] {
+                assert_eq!(found.0, expected.0, "extra {extra}, round {round}");
+                assert_eq!(found.1, expected.1, "extra {extra}, round {round}");
+            }
+            assert_eq!(expected.2, 1, "packed text is never guessed at");
+            if round == 2 && extra > 0.0 && passes > 0 {
+                assert_eq!(text.2, 2, "the bytes of a CSV lead to nearly the same rows");
+            }
             if round == 2 && passes > 0 {
                 assert_eq!(found.2, passes, "extra {extra}: passes over the table");
             }
@@ -105,6 +119,32 @@ fn guessed_prices_change_no_decision() {
             learn_text(&mut campaign, &folder, Feedback::Rewards, &answers).unwrap();
         }
     }
+}
+
+/// Line breaks inside quotes, where a run of the sample may begin, and a number that is none: the rounds are those of packed
+/// text, and the error names the row of the table, not of the sample.
+#[test]
+fn odd_text_is_read_as_if_it_had_not_been_sampled() {
+    let folder = Folder::new("large-odd");
+    let rules = "[[promotion]]\nname = \"mail\"\nquota = 300\n";
+    let line = |row: u64, note: &str| format!("c{row},{},\"{note}\"\n", noise(9, row));
+    let text =
+        |note: &str| (0..ROWS + 10_000).fold("customer,a,note\n".to_owned(), |text, row| text + &line(row, note));
+    let quoted = text("one\ntwo, and\nthree");
+    let [csv, unknown] = [folder.write("quoted.csv", &quoted), packed(&folder, "quoted.csv.gz", &quoted)];
+    let rules = format!("{rules}[[features.column]]\nname = \"a\"\nkind = \"numeric\"\n");
+    let campaign = begin(&folder, &unknown, &rules).unwrap();
+    let found = [csv, unknown].map(|table| {
+        let options = ChooseOptions { again: true, ..ChooseOptions::default() };
+        let choice = choose(&campaign, &open(&table), options, &|_| ()).unwrap();
+        (choice.sent, format!("{:?}", choice.summary))
+    });
+    assert_eq!(found[0], found[1]);
+    let bad = text("").replace(&format!("c270000,{}", noise(9, 270_000)), "c270000,many");
+    let bad = folder.write("bad.csv", bad);
+    let error = choose(&campaign, &open(&bad), ChooseOptions { again: true, ..ChooseOptions::default() }, &|_| ());
+    let error = error.map(|choice| choice.sent.len()).unwrap_err().to_string();
+    assert!(error.contains("270001") && error.contains("many"), "{error}");
 }
 
 /// A customer who stands twice is refused with both rows, wherever they stand and whether or not they are sifted out.

@@ -28,8 +28,8 @@ pub trait Source: Sync {
     /// [`Error::Table`] if it cannot be read or lacks a column.
     fn batches(&self, only: Option<&[String]>) -> Result<Batches, Error>;
 
-    /// A sample: `runs` runs of `run` rows each, evenly over all rows, and how many rows there are in total. None if
-    /// that is not known before reading, or is less than `large` times the sample. The sample numbers its own rows from
+    /// A sample: `runs` runs of `run` rows each, evenly over all rows, and how many rows there are in total, or about how
+    /// many: it is for guesses that are proven later. None if that is not known before reading, or is less than `large` times the sample. The sample numbers its own rows from
     /// 1.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod numbers;
 mod open;
 mod rules;
 mod sniff;
+mod spread;
 mod values;
 mod vectors;
 mod workbook;

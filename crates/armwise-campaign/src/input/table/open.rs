@@ -9,6 +9,7 @@ use super::{
     csv::CsvReader,
     guard::guarded,
     rules::{Separator, TableRules},
+    spread,
     values::ColumnType,
     xlsx,
 };
@@ -137,13 +138,15 @@ impl Table {
         Ok(builder.with_projection(mask))
     }
 
+    /// The rules of a text table.
+    fn text_rules(&self) -> TableRules {
+        let separator = if self.format == Format::Tsv { Some(Separator::Tab) } else { self.rules.separator };
+        TableRules { separator, ..self.rules.clone() }
+    }
+
     /// A text table. Its reader has counted the columns.
     fn text(&self, file: File, only: Option<&[String]>) -> Result<Batches, Error> {
-        let mut rules = self.rules.clone();
-        if self.format == Format::Tsv {
-            rules.separator = Some(Separator::Tab);
-        }
-        let mut reader = CsvReader::open(&self.name, BufReader::with_capacity(1 << 16, file), &rules)?;
+        let mut reader = CsvReader::open(&self.name, BufReader::with_capacity(1 << 16, file), &self.text_rules())?;
         if let Some(only) = only {
             reader.keep(&places(&self.name, &reader.schema(), only)?);
         }
@@ -193,7 +196,7 @@ impl Source for Table {
         guarded(|| self.read(only)).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
     }
 
-    /// Only a Parquet file tells its number of rows beforehand.
+    /// A Parquet file tells its number of rows beforehand, a plain text file nearly; the others do not.
     fn spread(
         &self,
         only: &[String],
@@ -201,6 +204,14 @@ impl Source for Table {
         run: usize,
         large: usize,
     ) -> Result<Option<(Batches, usize)>, Error> {
+        if matches!(self.format, Format::Csv | Format::Tsv) {
+            let rules = self.text_rules();
+            let lines = spread::lines(&self.file, &rules, runs, run, large).map_err(|error| self.refused(error))?;
+            let Some(lines) = lines else { return Ok(None) };
+            let rows = lines.rows;
+            let places = |reader: &CsvReader| places(&self.name, &reader.schema(), only);
+            return Ok(lines.batches(&self.name, &rules, places)?.map(|batches| (batches, rows)));
+        }
         if self.format != Format::Parquet {
             return Ok(None);
         }
