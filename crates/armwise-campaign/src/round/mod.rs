@@ -33,7 +33,7 @@ use crate::{
         Candidates, ChooseRequest, Chosen as ChosenRound, Command, DecisionId, Draft, Head, Key, LAST_GIVEN_ROUND,
         LAST_ROUND, Original, Originals, Refusal, Sent, Sha, collect, failpoint,
     },
-    input::Source,
+    input::{Memory, Source},
     recipe::Recipe,
     table::ColumnType,
 };
