@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -61,7 +62,7 @@ def busy() -> float:
 
 def wrk(port: int, path: str, bodies: Path, kind: str, connections: int, seconds: int) -> subprocess.Popen[str]:
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "-s", str(HERE / "serve.lua")]
-    command += [f"http://127.0.0.1:{port}{path}", "--", str(bodies), kind]
+    command += [f"http://127.0.0.1:{port}{path}", "--", str(bodies), kind, f"at{port}-"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
@@ -123,7 +124,12 @@ def measure(count: int, store: str, seconds: int, prepared: int) -> list[dict[st
         files = []
         for number, server in enumerate(servers):
             (folder / str(number)).mkdir()
-            files.append(rewards(server, "slates", folder / str(number), 1, prepared // count, f"prep{number}"))
+            file = rewards(server, "slates", folder / str(number), 1, prepared // count, f"prep{number}")
+            # Arms of one decision seldom answer at once.
+            lines = file.read_text().splitlines(keepends=True)
+            random.Random(number).shuffle(lines)
+            file.write_text("".join(lines))
+            files.append(file)
         rows.append({**about, "case": "rewards"} | load(servers, postgres, "/", files, "path", seconds))
         for server in servers:
             server.stop(60)

@@ -6,7 +6,8 @@ function init(arguments)
   bodies, kind = {}, arguments[2]
   for line in io.lines(arguments[1]) do bodies[#bodies + 1] = line end
   sent = 0
-  start = tostring(math.floor(wrk.time_us and wrk.time_us() or os.time()))
+  -- Keys of two wrk at once differ by what the caller gives each of them.
+  start = (arguments[3] or "") .. tostring(math.floor(wrk.time_us and wrk.time_us() or os.time()))
 end
 
 function request()

@@ -125,15 +125,17 @@ def whole_log(server: Server, campaign: str, seq: int) -> list[dict[str, Any]]:
 
 
 class Script:
-    """Faults, one after another, each drawn from the seed; what happened is in `told`."""
+    """Faults, one after another, each drawn from the seed; what happened is in `told`, and when in `times`."""
 
     def __init__(self, replicas: Replicas, campaign: str, seed: int) -> None:
         self.replicas, self.campaign = replicas, campaign
         self.draw = random.Random(seed)
         self.told: list[str] = []
+        self.times: list[str] = []
 
     def run(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
+        first = time.monotonic()
+        end = first + seconds
         # Every kind comes once in each turn, in an order of the seed, so that a short run has most of them.
         while True:
             kinds = [self.kill, self.pause, self.crash, self.network, self.network, self.holder, self.pooler]
@@ -141,8 +143,11 @@ class Script:
             for kind in kinds:
                 if time.monotonic() > end:
                     return
+                began = time.monotonic()
                 kind()
-                time.sleep(self.draw.uniform(0.05, 0.4))
+                if self.told:
+                    self.times.append(f"{began - first:.1f} to {time.monotonic() - first:.1f} {self.told[-1]}")
+                time.sleep(self.draw.uniform(0.1, 0.5))
 
     def server(self) -> Server:
         return self.draw.choice(self.replicas.servers)

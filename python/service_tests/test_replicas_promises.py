@@ -35,9 +35,10 @@ def postgres() -> Iterator[Postgres]:
         yield postgres
 
 
-def armwise(*arguments: str | Path, code: int = 0) -> str:
+def armwise(*arguments: str | Path, code: int | tuple[int, ...] = 0) -> str:
     done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == code, done.stdout + done.stderr
+    allowed = code if isinstance(code, tuple) else (code,)
+    assert done.returncode in allowed, (done.returncode, done.stdout + done.stderr)
     assert PASSWORD not in done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -132,7 +133,7 @@ def test_tables_of_a_newer_version_are_refused_with_its_number_unless_they_allow
             assert until(lambda: refusal(server, "e") == "newer-schema"), refusal(server, "e")  # noqa: B023
         assert Journal(replicas.journal("shop")).entries == before
         version = postgres.ask("SELECT version FROM armwise.schema", "newer")[0]
-        told = armwise("status", replicas.journal("shop"), code=3)
+        told = armwise("status", replicas.journal("shop"), code=6)
         assert version in told, told
 
 
@@ -157,7 +158,7 @@ def test_a_copy_has_the_same_chain_and_the_same_rows_in_both_directions(postgres
     )
     assert one == two == three
     assert len(one[0]) > 100
-    armwise("copy", first, there, code=3)
+    armwise("copy", first, there, code=5)
     # What came from a file goes on as a campaign of replicas.
     with Server(tmp_path / "replica", "--store", there.partition("#")[0]).start().wait_until_ready() as server:
         path = "/v1/campaigns/spring"
@@ -246,7 +247,7 @@ def test_the_way_to_the_database_is_encrypted_and_the_certificate_is_checked(tmp
         armwise("verify", f"{trusted}#shop")
         armwise("verify", f"{postgres.url}?sslmode=require#shop")
         for other in (place, f"{postgres.url}?sslmode=disable"):
-            told = armwise("status", f"{other}#shop", code=6)
+            told = armwise("status", f"{other}#shop", code=(6, 75))
             assert re.search("certificate|issuer|encryption|TLS|SSL", told, re.IGNORECASE), told
 
 
@@ -343,8 +344,9 @@ def test_without_the_fence_the_checker_finds_the_violation(postgres: Postgres, t
         with load:
             time.sleep(4)
         problems = check(Journal(f"{store}#shop"), read(load.files))
-        assert problems
-        print(f"{len(problems)} violations: {sorted({problem.partition(':')[0] for problem in problems})}")
+        kinds = {problem.partition(":")[0] for problem in problems}
+        assert kinds & {"lost", "gap", "chain", "twice", "fork"}, problems[:10]
+        print(f"{len(problems)} violations: {sorted(kinds)}")
     finally:
         for server in servers:
             server.kill()

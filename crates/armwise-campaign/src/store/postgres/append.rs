@@ -24,8 +24,10 @@ use tokio_postgres::types::Type;
 
 /// Nothing is set beyond the transaction. A replica that stops in the middle must not hold the others up for long, and a
 /// commit is on the disk even where the database is told not to wait for it.
-const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL idle_in_transaction_session_timeout = '10s'; \
+const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL idle_in_transaction_session_timeout = '3s'; \
     DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN SET LOCAL synchronous_commit = on; END IF; END $$";
+/// With more rows, it may take longer until everything about them is ready.
+const LARGE: usize = 5000;
 /// The fence: whoever has this row is the only one who appends.
 const LOCK: &str = "SELECT c.seq, c.head, s.version, s.oldest FROM armwise.campaign c, armwise.schema s \
     WHERE c.id = $1 FOR UPDATE OF c";
@@ -64,6 +66,9 @@ impl Postgres {
     ) -> Result<Vec<Entry>, Error> {
         let (open, number) = self.begin(against)?;
         failpoint("begun");
+        if own.iter().map(|own| own.decisions.len() + own.outcomes.len()).sum::<usize>() > LARGE {
+            self.with_link(|link| link.run("SET LOCAL idle_in_transaction_session_timeout = '2min'"))?;
+        }
         self.insert_all(&rows::inserts(number, own).map_err(Error::Usage)?)?;
         failpoint("rows-written");
         let records = seal()?;
