@@ -52,6 +52,8 @@ def main():
     counts = {case: count(example, case) for case in CASES}
     if options.write:
         KEPT.write_text(json.dumps({"compiler": compiler, "counts": counts}, indent=1) + "\n")
+    if not KEPT.exists():
+        sys.exit("no counts are kept yet: bench/instructions.py --write")
     kept = json.loads(KEPT.read_text())
     if kept["compiler"] != compiler:
         print(f"The counts were kept with {kept['compiler']}, this is {compiler}: a difference may be the compiler's.")

@@ -5,7 +5,7 @@ use super::{Catalogue, by_upper};
 use crate::kernel::Products;
 use crate::prune::best::{Candidate, Candidates};
 use crate::score::{Scorer, rows_per_task};
-use crate::{Arms, tasks};
+use crate::{Arms, Draw, tasks};
 
 /// If more than one arm in this many would be scored, bounds of single arms are cheaper.
 const MOST: usize = 6;
@@ -51,6 +51,12 @@ impl Catalogue {
                 best.push(by_upper(row, score));
             }
             best.cut();
+            let rest = bounds[next..].iter().take_while(|bound| bound.upper >= best.floor);
+            let rest: usize = rest.map(|bound| groups.rows(bound.group).len()).sum();
+            // Of normal draws the ceilings dismiss most arms of a group; of others all arms would be scored.
+            if block.bonus.draw != Draw::Normal && MOST * (scored + rest) > arms.len() {
+                return None;
+            }
         }
         if best.arms.len() < k {
             return None;
