@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python" / "service_tests"))
 sys.path.insert(0, str(HERE))
 from postgres import Postgres, children  # noqa: E402
-from serve import put, rewards, rules, slates  # noqa: E402
+from serve import features, put, rules, slates  # noqa: E402
 from server import Server  # noqa: E402
 
 CONNECTIONS = 48
@@ -104,6 +105,22 @@ def load(
     }
 
 
+def rewards(server: Server, file: Path, count: int) -> Path:
+    """A reward for each arm of so many decisions, in random order: arms of one decision seldom answer at once."""
+    draw, path = random.Random(server.port), "/v1/campaigns/slates/decisions"
+    arms = [{"id": f"a{i}", "features": features(draw, 11)} for i in range(20)]
+
+    def decide(number: int) -> list[str]:
+        told = put(server, path, {"arms": arms, "k": 5}, "POST", f"prep{server.port}-{number}")
+        return [f'PUT {path}/{told["decision"]}/rewards {{"rewards":{{"{arm["id"]}":1}}}}\n' for arm in told["arms"]]
+
+    with ThreadPoolExecutor(24) as pool:
+        lines = [line for own in pool.map(decide, range(count)) for line in own]
+    draw.shuffle(lines)
+    file.write_text("".join(lines))
+    return file
+
+
 def measure(count: int, store: str, seconds: int, prepared: int) -> list[dict[str, Any]]:
     """Decisions, then rewards for decisions, on `count` replicas, or on one server with a file."""
     rows = []
@@ -123,13 +140,7 @@ def measure(count: int, store: str, seconds: int, prepared: int) -> list[dict[st
         rows.append({**about, "case": "decisions"} | load(servers, postgres, path, bodies, "body", seconds))
         files = []
         for number, server in enumerate(servers):
-            (folder / str(number)).mkdir()
-            file = rewards(server, "slates", folder / str(number), 1, prepared // count, f"prep{number}")
-            # Arms of one decision seldom answer at once.
-            lines = file.read_text().splitlines(keepends=True)
-            random.Random(number).shuffle(lines)
-            file.write_text("".join(lines))
-            files.append(file)
+            files.append(rewards(server, folder / f"rewards-{number}", prepared // count))
         rows.append({**about, "case": "rewards"} | load(servers, postgres, "/", files, "path", seconds))
         for server in servers:
             server.stop(60)
@@ -149,7 +160,8 @@ def main() -> int:
     print(f"before: {(busy() - idle) / 2:.2f} of {os.cpu_count()} cores are busy with something else")
     rows = []
     for store, count in (("SQLite", 1), ("PostgreSQL", 1), ("PostgreSQL", 2), ("PostgreSQL", 3)):
-        rows += measure(count, store, 2 if given.quick else 15, 300 if given.quick else 3000)
+        prepared = 800 if given.quick else 6000 if store == "SQLite" else 3000
+        rows += measure(count, store, 2 if given.quick else 12, prepared)
     names = [name for name in rows[0] if name not in ("store", "replicas", "case")]
     print(f"{'case':10} {'store':11} {'n':>2} " + " ".join(f"{name:>11}" for name in names))
     for row in sorted(rows, key=lambda row: (row["case"], row["store"] != "SQLite", row["replicas"])):

@@ -62,14 +62,14 @@ def slates(folder: Path, count: int = 200) -> Path:
     return file
 
 
-def rewards(server: Server, campaign: str, folder: Path, at_once: int, count: int, prefix: str = "prep") -> Path:
+def rewards(server: Server, campaign: str, folder: Path, at_once: int, count: int) -> Path:
     """Rewards for decisions that are made now, one decision at a time or many in a request."""
     draw, file = random.Random(2), folder / f"rewards-{at_once}.txt"
     arms = [{"id": f"a{i}", "features": features(draw, 11)} for i in range(100)]
     decided = []
     for number in range(count):
         told = put(
-            server, f"/v1/campaigns/{campaign}/decisions", {"arms": arms, "k": 5}, "POST", f"{prefix}{at_once}-{number}"
+            server, f"/v1/campaigns/{campaign}/decisions", {"arms": arms, "k": 5}, "POST", f"prep{at_once}-{number}"
         )
         decided.append((told["decision"], [arm["id"] for arm in told["arms"]]))
     with file.open("w") as out:

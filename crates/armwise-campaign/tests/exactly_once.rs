@@ -278,6 +278,7 @@ fn told(table: &Table) -> String {
 type Step = (Action, Option<u8>, Option<Stage>);
 
 /// Does all of it, and compares with the reference after each step.
+#[allow(clippy::too_many_lines, reason = "one action after the other, each with what is expected of it")]
 fn play(mut opened: Opened, actions: Vec<Step>) -> Result<(), TestCaseError> {
     let mut reference = Reference::default();
     let mut tables: Vec<Table> = Vec::new();

@@ -64,6 +64,9 @@ impl<J: Journal> Journal for Counting<J> {
     fn keyed(&self, key: &str) -> Result<Option<Entry>, Error> {
         self.one(self.journal.keyed(key))
     }
+    fn head(&self) -> Result<Head, Error> {
+        self.journal.head()
+    }
     fn entry(&self, seq: u64) -> Result<Option<Entry>, Error> {
         self.one(self.journal.entry(seq))
     }

@@ -12,7 +12,7 @@ use prometheus_client::{
 };
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64},
 };
 
 /// Seconds, from a tenth of a millisecond to a minute.
@@ -44,6 +44,9 @@ struct Of {
     campaign: String,
 }
 
+/// What is counted inside a campaign.
+type Sum = Counter<f64, AtomicU64>;
+
 type Seconds = Family<Route, Histogram, fn() -> Histogram>;
 
 /// The counters and histograms of a server.
@@ -53,7 +56,7 @@ pub(crate) struct Meter {
     seconds: Seconds,
     problems: Family<ProblemKind, Counter>,
     measured: Arc<Vec<(Measured, Histogram)>>,
-    counted: Arc<Vec<(Measured, Counter)>>,
+    counted: Arc<Vec<(Measured, Sum)>>,
     /// The last entry, the last one that the model knows, commands that wait, arms of the catalogue.
     standing: [Family<Of, Gauge>; 4],
 }
@@ -96,7 +99,7 @@ impl Meter {
         for what in Measured::ALL {
             let (name, help) = about(what);
             if matches!(what, Measured::Conflict | Measured::Followed) {
-                let counter: Counter = Counter::default();
+                let counter = Sum::default();
                 registry.register(name, help, counter.clone());
                 counted.push((what, counter));
                 continue;
@@ -135,7 +138,7 @@ impl Meter {
         let (measured, counted) = (Arc::clone(&self.measured), Arc::clone(&self.counted));
         Arc::new(move |what, value| {
             if let Some((_, counter)) = counted.iter().find(|(own, _)| *own == what) {
-                counter.inc_by(value as u64);
+                counter.inc_by(value);
             }
             if let Some((_, histogram)) = measured.iter().find(|(own, _)| *own == what) {
                 histogram.observe(value);

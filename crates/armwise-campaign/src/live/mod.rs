@@ -182,8 +182,9 @@ impl Live {
     /// # Errors
     /// Those of `look`, and of opening the file.
     pub fn read<T>(&self, look: impl FnOnce(&Campaign) -> Result<T, Error>) -> Result<T, Error> {
-        let campaign = Campaign::read(&self.0.place)?;
+        // Asked before the journal is: it may go on meanwhile.
         let seen = self.seq();
+        let campaign = Campaign::read(&self.0.place)?;
         if campaign.head().seq < seen {
             return Err(Error::WentBack { path: self.0.path.clone(), seen, found: campaign.head().seq });
         }

@@ -9,8 +9,8 @@ use std::{
 
 /// How long numbers are good for: rounds should be about in the order of their time.
 const GOOD: Duration = Duration::from_secs(1);
-/// For how long numbers are taken at once.
-const AHEAD: f64 = 0.2;
+/// Numbers are taken at once for this part of a second.
+const AHEAD: u64 = 5;
 /// For how long it is counted how many are needed.
 const COUNTED: Duration = Duration::from_millis(100);
 /// The most that are taken at once.
@@ -33,7 +33,7 @@ struct Block {
     /// How many were asked for since a time.
     asked: (u64, Instant),
     /// How many were asked for in a second, before that time.
-    rate: f64,
+    rate: u64,
 }
 
 impl Numbers {
@@ -41,7 +41,7 @@ impl Numbers {
     pub(super) fn new(next: u64, shared: bool) -> Self {
         let end = if shared { next } else { u64::MAX };
         let now = Instant::now();
-        let block = Block { next, end, at: now, asked: (0, now), rate: 0.0 };
+        let block = Block { next, end, at: now, asked: (0, now), rate: 0 };
         Self { shared, block: Mutex::new(block) }
     }
 
@@ -73,10 +73,10 @@ impl Numbers {
         }
         let (asked, since) = block.asked;
         if since.elapsed() > COUNTED {
-            block.rate = asked as f64 / since.elapsed().as_secs_f64();
+            block.rate = asked * 1000 / (since.elapsed().as_millis() as u64).max(1);
             block.asked = (0, Instant::now());
         }
-        let ahead = (block.rate * AHEAD) as u64;
+        let ahead = block.rate / AHEAD;
         let left = if block.at.elapsed() > GOOD { 0 } else { block.end - block.next };
         (ahead > 1 && left * 2 < ahead).then(|| ahead.min(MOST))
     }

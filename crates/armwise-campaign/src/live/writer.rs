@@ -362,14 +362,15 @@ impl Writer {
             Ok(None) => {}
         }
         match self.made(make) {
-            Err((Some(make), error)) if self.is_others(&error) => {
+            Err(failed) if self.is_others(&failed.1) => {
+                let (make, error) = *failed;
                 let work = Work::Decide(Box::new(ToDecide { make, request, reply }));
                 self.try_again([Job { work, flight, given }], error);
                 None
             }
-            Err((_, error)) => {
+            Err(failed) => {
                 drop(flight);
-                reply(Err(error));
+                reply(Err(failed.1));
                 None
             }
             Ok((
@@ -411,8 +412,7 @@ impl Writer {
 
     /// The choice; made here if it was not made, or if it was made for rules that hold no more, for a number that another
     /// one has, or too long ago. Whether it depends on who was chosen before is said too.
-    #[expect(clippy::type_complexity, reason = "an error gives back what can be tried again")]
-    fn made(&mut self, make: Make) -> Result<(Made, bool), (Option<Make>, Error)> {
+    fn made(&mut self, make: Make) -> Result<(Made, bool), Box<(Make, Error)>> {
         let request = match make {
             Make::Made(made) => {
                 let is_late = self.campaign.is_shared() && made.at.elapsed() > NUMBER;
@@ -436,7 +436,7 @@ impl Writer {
         };
         match choose() {
             Ok((slate, model, rules)) => Ok((Made { slate, model, rules, at, request }, rest)),
-            Err(error) => Err((Some(Make::Later(request)), error)),
+            Err(error) => Err(Box::new((Make::Later(request), error))),
         }
     }
 

@@ -61,7 +61,7 @@ impl Address {
         let plain = if rest.is_empty() { before.to_owned() } else { format!("{before}?{}", rest.join("&")) };
         let bad = |problem: &dyn std::fmt::Display| Error::Usage(format!("the address of the database: {problem}"));
         let mut config = Config::from_str(&plain).map_err(|error| bad(&error))?;
-        let security = Security::new(mode, root, is_local(&config)).map_err(|problem| bad(&problem))?;
+        let security = Security::new(mode, root.as_deref(), is_local(&config)).map_err(|problem| bad(&problem))?;
         config.ssl_mode(if security.is_plain() { SslMode::Disable } else { SslMode::Require });
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
@@ -122,16 +122,9 @@ fn unescaped(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {
         let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.filter(|_| first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
+        let escaped = digits.filter(|_| first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -43,6 +43,7 @@ const TRIES: u32 = 3;
 const POOL: usize = 4;
 /// How many rows of a large table are read at once.
 const PART: i64 = 5000;
+const ROWS: usize = 5000;
 
 /// A journal in PostgreSQL.
 #[derive(Debug)]
@@ -387,7 +388,7 @@ impl Journal for Postgres {
         loop {
             let values: [Value<'_>; 3] = [(&self.number(), Type::INT4), (&after, Type::INT8), (&PART, Type::INT8)];
             let found = self.collect(&sql, &values, rows::read_entry)?;
-            let is_last = (found.len() as i64) < PART;
+            let is_last = found.len() < ROWS;
             for entry in found {
                 after = entry.seq.cast_signed();
                 take(entry)?;
@@ -444,7 +445,7 @@ impl Journal for Postgres {
             let values: [Value<'_>; 4] =
                 [(&self.number(), Type::INT4), (&from, Type::INT8), (&end, Type::INT8), (&PART, Type::INT8)];
             let found = self.collect(&sql, &values, rows::read_decision)?;
-            let is_last = (found.len() as i64) < PART;
+            let is_last = found.len() < ROWS;
             for (seq, sent) in found {
                 from = sent.id.key() + 1;
                 take(seq, sent)?;

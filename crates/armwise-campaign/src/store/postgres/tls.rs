@@ -13,7 +13,7 @@ use rustls::{
 use std::{
     future::Future,
     io,
-    path::{Path, PathBuf},
+    path::Path,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -34,12 +34,12 @@ pub(super) enum Security {
 }
 
 impl Security {
-    pub(super) fn new(mode: Option<&str>, root: Option<PathBuf>, is_local: bool) -> Result<Self, String> {
+    pub(super) fn new(mode: Option<&str>, root: Option<&Path>, is_local: bool) -> Result<Self, String> {
         match mode {
             None if is_local && root.is_none() => Ok(Self::Plain),
             Some("disable") => Ok(Self::Plain),
             Some("require") => Ok(Self::Tls(unchecked()?)),
-            None | Some("verify-full") => Ok(Self::Tls(checked(root.as_deref())?)),
+            None | Some("verify-full") => Ok(Self::Tls(checked(root)?)),
             Some(other) => Err(format!("sslmode is {other:?}; it can be disable, require or verify-full")),
         }
     }

@@ -17,13 +17,12 @@ fn with<T>(address: &Address, act: impl Fn(&Link) -> Result<T, Error>) -> Result
     let path = address.path();
     for last in [false, true] {
         let kept = KEPT.with_borrow_mut(Option::take).filter(|(own, link)| *own == path && !link.is_closed());
-        let link = match kept {
-            Some((_, link)) => link,
-            None => {
-                let link = Link::new(address).map_err(|trouble| trouble.error(address.shown()))?;
-                schema::prepare(&link, address.shown())?;
-                link
-            }
+        let link = if let Some((_, link)) = kept {
+            link
+        } else {
+            let link = Link::new(address).map_err(|trouble| trouble.error(address.shown()))?;
+            schema::prepare(&link, address.shown())?;
+            link
         };
         match act(&link) {
             Err(Error::Unavailable { .. }) if !last => std::thread::sleep(Duration::from_millis(50)),
