@@ -264,6 +264,7 @@ def check(journal: Journal, history: list[Line]) -> list[str]:
         for line in bad
         if line["status"] not in (503, 507)
     ]
+    problems += [f"failure: a try of {line['op']} broke: {line['broke']}" for line in history if line.get("broke")]
     return (
         problems
         + forgotten

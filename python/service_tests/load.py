@@ -146,7 +146,7 @@ class Client(threading.Thread):
         if self.random.random() < 0.2:
             self.elsewhere()
         line: dict[str, Any] = {"client": self.number, "op": op, "path": path, "key": key, "request": body}
-        line.update(start=time.time(), asked_seq=asked, tries=0, status=None, seq=None, answer=None)
+        line.update(start=time.time(), asked_seq=asked, tries=0, status=None, seq=None, answer=None, broke=None)
         while True:
             line["tries"] += 1
             try:
@@ -157,6 +157,9 @@ class Client(threading.Thread):
                 self.connection = None
                 status, seq, answer = None, None, None
             line.update(status=status, seq=seq, answer=answer, port=self.port)
+            if status == 500:
+                # Tried again like the others, but nobody should ever see one.
+                line["broke"] = answer
             if status is not None and status not in TRY_AGAIN:
                 break
             if self.stop_event.is_set() and line["tries"] > 3:

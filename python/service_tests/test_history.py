@@ -94,11 +94,17 @@ def forgotten(history: list[Line]) -> None:
     history.append({**history[-1], "status": 412})
 
 
+def broken(history: list[Line]) -> None:
+    """An answer of 500 that a client got past by trying again."""
+    history[0]["broke"] = "{}"
+
+
 DOCTORED: dict[str, Callable[[list[Line]], None]] = {
     "stale": stale,
     "bytes": other_bytes,
     "other": unheard_reward,
     "lost": forgotten,
+    "failure": broken,
 }
 
 
