@@ -77,7 +77,9 @@ def test_faults_lose_nothing_count_nothing_twice_and_leave_one_journal(
         print(", ".join(f"{kind} {count}" for kind, count in sorted(faults.items())))
         # On a busy machine faults take longer and leave less time between them.
         assert len(answered) > 5 * SECONDS, ("too little load to mean anything", len(answered), script.times)
-        assert len(again) >= len(script.told) / 2, ("too few requests met a fault", len(again), script.times)
+        # A fault makes requests fail or wait.
+        met = [line for line in history if line["tries"] > 1 or line["end"] - line["start"] > 0.3]
+        assert len(met) >= len(script.told) / 2, ("too few requests met a fault", len(met), script.times)
         verified(replicas.journal("shop"))
 
 
