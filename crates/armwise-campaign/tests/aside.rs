@@ -64,7 +64,7 @@ fn rows_put_aside_keep_their_decisions_pending_and_closing_does_not_make_them_ze
         _ => Some(0.0),
     };
     assert_eq!(model_hash(&campaign.model().unwrap()), model_hash(&expected(&campaign, rewards)));
-    assert!(campaign.verify().good, "{:?}", campaign.verify());
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap());
 
     // Mended rows are learned even now; one for a silent decision is not.
     let mended = "decision,reward\nr1-2,2\nr1-4,0\nr1-9,1\n";
@@ -87,7 +87,7 @@ fn rows_put_aside_keep_their_decisions_pending_and_closing_does_not_make_them_ze
     // The bounce of one of the others settles it too.
     learn_text(&mut campaign, &folder, Feedback::Undelivered, "decision\nr1-3\n").unwrap();
     assert_eq!(status(&campaign).unwrap().rounds[0].aside, BTreeMap::from([(Flaw::Contradiction, 1)]));
-    assert!(Campaign::read(campaign.path()).unwrap().verify().good);
+    assert!(Campaign::read(campaign.path()).unwrap().verify().unwrap().good);
 }
 
 /// Of an open round whose only answer is a 1, the mean is not 1: the others are silent so far, for both.
@@ -156,7 +156,7 @@ fn what_is_known_already_or_closed_or_revoked_is_not_put_aside() {
     learn_text(&mut campaign, &folder, Feedback::Rewards, "decision,reward\nr1-2,x\n").unwrap();
     revoke(&mut campaign, 1, None).unwrap();
     assert!(status(&campaign).unwrap().rounds[0].aside.is_empty());
-    assert!(campaign.verify().good, "{:?}", campaign.verify());
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap());
 }
 
 #[test]
@@ -172,5 +172,5 @@ fn a_checkpoint_keeps_what_was_put_aside() {
     let read = Campaign::read(campaign.path()).unwrap();
     assert_eq!(status(&read).unwrap(), status(&campaign).unwrap());
     assert_eq!(status(&read).unwrap().rounds[0].aside.values().sum::<u64>(), 4);
-    assert!(read.verify().good, "{:?}", read.verify());
+    assert!(read.verify().unwrap().good, "{:?}", read.verify().unwrap());
 }

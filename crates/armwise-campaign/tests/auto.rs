@@ -106,7 +106,7 @@ fn a_campaign_forgets_by_evidence() {
         let model = campaign.model().unwrap();
         assert_eq!(model, expected);
         assert_eq!(campaign.replay(u64::MAX).unwrap(), model);
-        assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+        assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
         let sent = &campaign.sent(11).unwrap()[0];
         let told = why(&campaign, &sent.customer, Some(11), None).unwrap();
         assert_eq!(told.promotions[0].score.to_bits(), sent.score.to_bits());

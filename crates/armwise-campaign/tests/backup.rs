@@ -54,7 +54,7 @@ fn a_backup_beside_a_busy_writer_is_the_campaign_as_of_one_entry() {
     let copy = folder.path("copy11.armwise");
     let mut campaign = Campaign::write(&copy, "test").unwrap();
     choose_round(&mut campaign, &table).unwrap();
-    assert!(campaign.verify().good);
+    assert!(campaign.verify().unwrap().good);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_file_with_two_names_is_read_but_not_written_to() {
     for name in [&path, &other] {
         let refused = Campaign::write(name, "test");
         assert!(matches!(refused, Err(Error::Linked { links: 2, .. })), "{refused:?}");
-        assert!(Campaign::read(name).unwrap().verify().good);
+        assert!(Campaign::read(name).unwrap().verify().unwrap().good);
     }
     fs::remove_file(&other).unwrap();
     let mut campaign = Campaign::write(&path, "test").unwrap();

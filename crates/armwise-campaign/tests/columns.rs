@@ -43,7 +43,7 @@ fn campaign(folder: &Folder) -> PathBuf {
         learn_text(&mut campaign, folder, feedback, &format!("decision,reward\nr2-1,{reward}\nr2-4,{reward}\n"))
             .unwrap();
     }
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     campaign.path().to_owned()
 }
 

@@ -91,7 +91,11 @@ fn a_revoked_round_was_never_sent() {
     let path = campaign.path().to_owned();
     drop(campaign);
     let campaign = Campaign::read(&path).unwrap();
-    assert!(campaign.round(2).unwrap().revoked() && campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(
+        campaign.round(2).unwrap().revoked() && campaign.verify().unwrap().good,
+        "{:?}",
+        campaign.verify().unwrap().findings
+    );
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn a_round_that_was_revoked_before_anything_was_heard_leaves_no_trace_in_the_mod
     let text = format!("customer,promotion,reward\n{},{},1\n", both.customer, both.promotion);
     let (learned, _) = learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
     assert_eq!((learned.applied, &learned.rounds[..]), (1, &[2][..]));
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 #[test]
@@ -193,7 +197,7 @@ fn amended_rules_hold_from_the_next_round_on() {
             assert_eq!(told.hold_out, sent.hold_out, "round {round}");
         }
     }
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 #[test]
@@ -239,7 +243,7 @@ fn a_reader_sees_one_state_of_the_campaign() {
     let late = campaign.sent(2).unwrap()[0].customer.clone();
     assert_eq!((reader.model().unwrap(), fates(&reader, 1).unwrap(), reader.rounds().len()), (model, known, 1));
     assert!(matches!(why(&reader, &late, None, None), Err(Error::NeverChosen { .. })));
-    assert!(reader.verify().good, "{:?}", reader.verify().findings);
+    assert!(reader.verify().unwrap().good, "{:?}", reader.verify().unwrap().findings);
     assert_eq!(Campaign::read(campaign.path()).unwrap().rounds().len(), 2);
 }
 
@@ -356,7 +360,7 @@ fn promotions_come_and_go_and_come_back_knowing_what_they_knew() {
     let told = report(&campaign).unwrap();
     let lines: Vec<(&str, u64)> = told.promotions.iter().map(|line| (line.name.as_str(), line.tally.sends)).collect();
     assert_eq!(lines, [("mail", 38), ("call", 15), ("gift", 14)]);
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     assert_eq!(
         model_hash(&campaign.replay(head.seq).unwrap()),
         campaign.entries().unwrap()[head.seq as usize - 1].model

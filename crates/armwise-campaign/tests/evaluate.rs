@@ -145,7 +145,7 @@ fn kept_candidates_take_the_place_of_tables() {
     let by_table = evaluated(&campaign, &policies, &open(&table)).unwrap();
     let without = evaluate(&campaign, &policies, &Tables::None, &Confidence::default()).unwrap();
     assert_eq!(without, by_table);
-    assert!(campaign.verify().good && without.sampled.is_empty() && without.disagreements.is_empty());
+    assert!(campaign.verify().unwrap().good && without.sampled.is_empty() && without.disagreements.is_empty());
     // All sends have a probability in the journal, and it is used.
     assert_eq!(without.logged_probabilities, 36);
 }

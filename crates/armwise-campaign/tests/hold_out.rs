@@ -120,7 +120,7 @@ fn there_is_no_uplift_until_the_hold_out_has_outcomes() {
     assert_eq!((line.chosen, line.answered, line.silent, line.pending), (chosen, chosen, 0, 0));
     let told = csv(&results(&campaign, None).unwrap());
     assert_eq!(told.lines().filter(|line| line.split(',').nth(4) == Some("1")).count() as u64, chosen);
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 /// The fates and mean reward of the hold-out, as SQL sees them.
@@ -180,7 +180,7 @@ fn the_hold_out_rests_and_is_learned_from_as_the_sends_are() {
         model.observe(&Observation { t: 1, block, x: &sent.features, reward: reward(&sent) }).unwrap();
     }
     assert_eq!(campaign.model().unwrap(), model);
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_revoked_round_leaves_no_rest_no_zeros_and_no_outcomes_of_the_hold_out() {
     // Nobody rests because of it; after the round before last nobody does anyway.
     let next = choose(&campaign, &open(&table), ChooseOptions::default(), &|_| ()).unwrap();
     assert_eq!((rested > 0, next.summary.resting, next.summary.round), (true, 0, 3));
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn uplift_as_the_objective_is_chosen_by_explained_and_verified() {
     let contrast = &campaign.recipe().effects()[0].contrast;
     let line = &report(&campaign).unwrap().effects[0];
     assert!((line.effect - (mail.mean(contrast) - nothing.mean(contrast))).abs() < 1e-12);
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 /// A campaign file of schema version 4, made by the program of that time: what it meant it means, and it goes on.
@@ -505,7 +505,7 @@ fn a_file_of_schema_version_4_is_read_as_it_is_and_written_as_version_7() {
         .collect();
     let reader = Campaign::read(&path).unwrap();
     assert_eq!(csv(&results(&reader, None).unwrap()).trim_end(), now.join("\n"));
-    assert!(reader.verify().good, "{:?}", reader.verify().findings);
+    assert!(reader.verify().unwrap().good, "{:?}", reader.verify().unwrap().findings);
     let model = "b4af4f34b19d447d11e23d5a29c3807991732a9765f15e4b6acce3e62672542b";
     assert_eq!(reader.model_hash().to_string(), model);
     let lines = status(&reader).unwrap().rounds;
@@ -529,7 +529,7 @@ fn a_file_of_schema_version_4_is_read_as_it_is_and_written_as_version_7() {
     choose(&campaign, &open(&table), options, &|_| ()).unwrap().commit(&mut campaign, None).unwrap();
     let text = outcomes(&campaign, 13, |_| true);
     rewards(&mut campaign, &folder, &text);
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     drop(campaign);
     assert!(verify(&path).unwrap().good);
     let db = rusqlite::Connection::open(&path).unwrap();

@@ -292,7 +292,7 @@ fn a_hold_out_whose_scaled_rules_cannot_be_met_does_not_stop_the_round() {
     assert_eq!(held.len() as u64, summary.hold_out);
     let cost: f64 = held.iter().map(|sent| if sent.promotion == "mail" { 10.0 } else { 1.0 }).sum();
     assert!(!held.is_empty() && cost <= 140.0 / 9.0 + 1e-9, "{cost}");
-    assert!(campaign.verify().good);
+    assert!(campaign.verify().unwrap().good);
     // Where the scaled rules can be met, they are.
     let folder = Folder::new("hold-out-fits");
     let mut campaign = begin(&folder, &table, &rules(0.5)).unwrap();

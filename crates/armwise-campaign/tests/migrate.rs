@@ -49,7 +49,7 @@ fn nothing_is_lost() {
     assert!(matches!(migrate(&old, &new), Err(Error::Exists { .. })), "never over a file that is there");
 
     let campaign = Campaign::read(&new).unwrap();
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     // Sends, rewards and fates are those that the old program exported; so are the times. Only the hold-out's silence,
     // which the old program took for an outcome although nobody had asked, is pending: its outcomes may still come.
     let exported = fs::read_to_string(fixture("results.csv")).unwrap();

@@ -35,7 +35,7 @@ fn decisions_keep_how_probable_they_were() {
     );
     let told = why(&campaign, &sent[0].customer, None, None).unwrap();
     assert_eq!(told.promotions[0].probability, sent[0].probability);
-    assert!(campaign.verify().good);
+    assert!(campaign.verify().unwrap().good);
 }
 
 #[test]

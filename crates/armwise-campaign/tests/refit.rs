@@ -101,7 +101,7 @@ fn a_new_recipe_gives_the_model_that_it_would_have_learned_from_the_first_round_
     drop(campaign);
     let mut campaign = Campaign::write(&path, "test").unwrap();
     assert_eq!(campaign.model().unwrap(), reference(&campaign, &table, &[1, 2]));
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     // Every model of the journal can still be computed, and every choice is still explained by what decided.
     assert_eq!(model_hash(&campaign.replay(head.seq).unwrap()), before);
     for entry in campaign.entries().unwrap() {
@@ -126,7 +126,7 @@ fn a_new_recipe_gives_the_model_that_it_would_have_learned_from_the_first_round_
     assert!(report(&campaign).unwrap().effects.iter().any(|line| line.column == "region x income"));
     amend(&mut campaign, rules(&format!("keep = \"all\"\n{PROMOTIONS}")), None).unwrap();
     choose_round(&mut campaign, &table).unwrap();
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     // A second new recipe, whose request comes again.
     let key = Key::new("again").unwrap();
     let back = rules(&format!("keep = \"all\"\n{PROMOTIONS}{FIRST}"));
@@ -139,7 +139,7 @@ fn a_new_recipe_gives_the_model_that_it_would_have_learned_from_the_first_round_
     drop(campaign);
     let campaign = Campaign::read(&path).unwrap();
     assert_eq!(campaign.model().unwrap(), reference(&campaign, &table, &[1, 2, 4]));
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 /// What decided about everybody in a round.
@@ -271,7 +271,7 @@ fn past_sends_are_learned_before_the_first_round_and_stay_in_every_replay() {
     for entry in campaign.entries().unwrap() {
         assert_eq!(model_hash(&campaign.replay(entry.seq).unwrap()), entry.model, "entry {}", entry.seq);
     }
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     let refused = learn_logged(&mut campaign, &open(&other), None);
     assert!(matches!(refused, Err(Error::Refused(Refusal::LoggedBefore))), "{refused:?}");
     // What was logged goes through a new recipe like the rounds.
@@ -279,7 +279,7 @@ fn past_sends_are_learned_before_the_first_round_and_stay_in_every_replay() {
     let first = expected(&campaign);
     assert_eq!(model_hash(&campaign.replay(campaign.head().seq).unwrap()), campaign.model_hash());
     assert_eq!(campaign.model().unwrap().blocks()[0].count(), model.blocks()[0].count());
-    assert!(campaign.model().unwrap().dim() == first.dim() && campaign.verify().good);
+    assert!(campaign.model().unwrap().dim() == first.dim() && campaign.verify().unwrap().good);
 }
 
 #[test]

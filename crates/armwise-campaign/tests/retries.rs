@@ -60,7 +60,7 @@ fn the_same_responders_in_two_weeks_are_credited_to_both() {
         close(&mut campaign, week, None).unwrap();
     }
     assert_eq!(answered(&campaign), [(2, 58); 3]);
-    assert!(campaign.verify().good);
+    assert!(campaign.verify().unwrap().good);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_choice_with_its_key_again_is_the_same_round_and_the_same_sends() {
     assert_eq!(campaign.head(), head);
     // Another key is another round.
     assert_eq!(choose_keyed(&campaign, &table, "week-3").unwrap().commit(&mut campaign, None).unwrap().round, 3);
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 /// Everything that `learn` says.
@@ -210,7 +210,7 @@ fn a_table_with_its_key_again_gets_the_same_answer_whatever_happened_since() {
     drop(campaign);
     let mut campaign = Campaign::write(&path, "test").unwrap();
     assert_eq!(ask(&mut campaign, Feedback::Rewards, &text, "a").unwrap(), first, "after a restart");
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn close_revoke_and_amend_with_their_key_again_get_the_same_answer() {
         assert!(matches!(refused, Err(Error::KeyUsed { .. })), "{refused:?}");
     }
     assert_eq!(campaign.head(), head);
-    assert!(campaign.verify().good);
+    assert!(campaign.verify().unwrap().good);
 }
 
 /// 2, then 3, then the first file again: it went back to 2.

@@ -67,5 +67,5 @@ fn a_segment_is_summed_in_the_order_of_its_rounds_and_decisions() {
     let opened = Campaign::open(Box::new(memory)).unwrap();
     assert_eq!(opened.model().unwrap(), model);
     assert_eq!(opened.replay(u64::MAX).unwrap(), model);
-    assert!(opened.verify().good, "{:?}", opened.verify().findings);
+    assert!(opened.verify().unwrap().good, "{:?}", opened.verify().unwrap().findings);
 }

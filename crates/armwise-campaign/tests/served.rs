@@ -327,9 +327,9 @@ fn whatever_comes_in_whatever_order_the_model_is_the_plain_sum() {
         assert!(told.rounds.len() < 5 && report(&campaign).unwrap().rounds.len() == told.rounds.len());
         let fate_rows: usize = played.rounds.keys().map(|&round| fates(&campaign, round).unwrap().len()).sum();
         assert_eq!(results(&campaign, None).unwrap().len(), fate_rows);
-        let verified = reopen().verify();
+        let verified = reopen().verify().unwrap();
         assert!(verified.good && verified.decisions_from == 1, "{:?}", verified.findings);
-        assert!(campaign.verify().good, "also with rounds at hand");
+        assert!(campaign.verify().unwrap().good, "also with rounds at hand");
     }
 }
 
@@ -369,7 +369,7 @@ fn appended_together_or_one_by_one_the_journal_is_the_same() {
         assert_eq!((first.model_hash(), first.model().unwrap()), (second.model_hash(), second.model().unwrap()));
         for memory in [one, all] {
             let opened = Campaign::open(Box::new(memory)).unwrap();
-            assert!(opened.verify().good, "{:?}", opened.verify().findings);
+            assert!(opened.verify().unwrap().good, "{:?}", opened.verify().unwrap().findings);
         }
     }
 }
@@ -389,7 +389,11 @@ fn an_append_of_several_that_fails_leaves_nothing() {
             assert!(append(&mut campaign, &drafts).is_err());
             assert_eq!((campaign.head(), campaign.rounds().len(), campaign.next_round()), (head, 0, 1), "{stage:?}");
             append(&mut campaign, &drafts).unwrap();
-            assert!(campaign.round(3).is_ok() && campaign.verify().good, "{:?}", campaign.verify().findings);
+            assert!(
+                campaign.round(3).is_ok() && campaign.verify().unwrap().good,
+                "{:?}",
+                campaign.verify().unwrap().findings
+            );
             // A key that is used already refuses all of them.
             let key = armwise_campaign::core::Key::new("k").unwrap();
             let twice = [4, 5].map(|round| Draft { key: Some(&key), ..Draft::new(choose(round, false, 1)) });
@@ -426,7 +430,7 @@ fn what_is_stored_to_save_time_may_be_damaged() {
         assert_eq!((campaign.model_hash(), campaign.head()), (model, head), "{damage}");
         assert_eq!(model_hash(&campaign.model().unwrap()), model, "{damage}");
         played.check(&campaign);
-        let found = campaign.verify();
+        let found = campaign.verify().unwrap();
         assert!(found.findings.iter().any(|finding| finding.damaged.contains(finds)) || finds.is_empty(), "{found:?}");
         // It goes on, also with a reward for a round that is put away.
         let round = *played.rounds.iter().find(|(_, known)| !known.revoked && !known.held && known.closed).unwrap().0;
@@ -468,7 +472,7 @@ fn forged_folds_and_compactions_are_found() {
     let mut played = play(4, setup.recipe.dim());
     drop(played.go(campaign, 100, &|| Campaign::open(Box::new(memory.clone())).unwrap()));
     let findings = |journal: &Memory| match Campaign::open(Box::new(journal.clone())) {
-        Ok(campaign) => campaign.verify().findings,
+        Ok(campaign) => campaign.verify().unwrap().findings,
         Err(error) => vec![armwise_campaign::core::Finding { damaged: error.to_string(), recovery: String::new() }],
     };
     let (same, _) = forged(&memory, |_| false);
@@ -554,7 +558,7 @@ fn old_decisions_are_given_up_and_everything_else_stays() {
         let after = status(&campaign).unwrap();
         assert_eq!((after.rounds.len(), after.compacted), (before.rounds.len(), given_up.round));
         assert!(after.rounds.iter().zip(&before.rounds).all(|(a, b)| (a.sends, a.answered) == (b.sends, b.answered)));
-        let verified = campaign.verify();
+        let verified = campaign.verify().unwrap();
         assert!(verified.good && verified.decisions_from == given_up.round + 1, "{:?}", verified.findings);
         assert!(matches!(fates(&campaign, given_up.round), Err(Error::Refused(Refusal::Compacted { .. }))));
         assert_eq!(model_hash(&campaign.replay(u64::MAX).unwrap()), model);
@@ -566,7 +570,7 @@ fn old_decisions_are_given_up_and_everything_else_stays() {
     // It goes on.
     let mut campaign = played.go(campaign, 40, &reopen);
     assert_eq!(campaign.model_hash(), model_hash(&plain(played.dim, &played.rounds)));
-    assert!(campaign.verify().good, "{:?}", campaign.verify().findings);
+    assert!(campaign.verify().unwrap().good, "{:?}", campaign.verify().unwrap().findings);
     // Nothing but a compact entry lets a row go, and sums of which nothing else is left are missed.
     drop(campaign);
     let db = rusqlite::Connection::open(&path).unwrap();
@@ -575,7 +579,7 @@ fn old_decisions_are_given_up_and_everything_else_stays() {
     db.execute("UPDATE sums SET bytes = zeroblob(10) WHERE segment = 2", []).unwrap();
     drop(db);
     campaign = reopen();
-    let findings = campaign.verify().findings;
+    let findings = campaign.verify().unwrap().findings;
     assert!(findings.iter().any(|finding| finding.recovery.contains("backup")), "{findings:?}");
 }
 
@@ -604,7 +608,9 @@ fn a_forged_compaction_is_found() {
             own
         });
         let bad = match Campaign::open(Box::new(copy)) {
-            Ok(campaign) => campaign.verify().findings.iter().any(|finding| !finding.recovery.contains("made anew")),
+            Ok(campaign) => {
+                campaign.verify().unwrap().findings.iter().any(|finding| !finding.recovery.contains("made anew"))
+            }
             Err(error) => matches!(error, Error::Damaged { .. }),
         };
         assert!(done && bad, "{what}");

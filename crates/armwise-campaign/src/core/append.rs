@@ -230,7 +230,7 @@ impl Campaign {
                     let mut after = state.clone();
                     let damaged = |problem| Error::Damaged { path: path.clone(), problem, cause: None };
                     after.apply(&entry, &mut Shelf::default()).map_err(damaged)?;
-                    records.push(checkpoint(&mut after, &entry, prefix, Shelf::default()).map_err(damaged)?);
+                    records.push(checkpoint(&mut after, &entry, prefix, &mut Shelf::default()).map_err(damaged)?);
                 }
                 *sealed.borrow_mut() = records.iter().map(Expected::of).collect();
                 Ok(records)
@@ -270,8 +270,9 @@ impl Campaign {
             self.take(draft, &entry, planned)?;
             if let Some(prefix) = kept.as_ref().filter(|_| due) {
                 let Self { state, journal, .. } = self;
-                let record = checkpoint(state, &entry, prefix, Shelf::of(&**journal));
-                let record = record.map_err(|problem| self.damaged(problem))?;
+                let mut shelf = Shelf::of(&**journal);
+                let record = checkpoint(state, &entry, prefix, &mut shelf);
+                let record = record.map_err(|problem| shelf.error(journal.path(), problem))?;
                 self.head = record.entry.head();
                 records.push(record);
             }
@@ -345,7 +346,7 @@ impl Campaign {
         let Self { state, journal, .. } = self;
         let mut shelf = Shelf::of(&**journal);
         let taken = state.advance(entry, &draft.command, &planned.changes, &mut shelf);
-        taken.map_err(|problem| self.damaged(problem))?;
+        taken.map_err(|problem| shelf.error(journal.path(), problem))?;
         self.head = entry.head();
         if let Command::Amend(rules) = &draft.command {
             self.obey(entry.seq, (**rules).clone());
@@ -422,9 +423,10 @@ impl Campaign {
             return Err(Error::Usage("with one round to a segment, rounds are closed one by one".to_owned()));
         }
         let mut state = self.state.clone();
-        let open = state.open_through(range, &mut Shelf::of(&*self.journal));
+        let mut shelf = Shelf::of(&*self.journal);
+        let open = state.open_through(range, &mut shelf);
         let (mut changes, mut rounds) = (Changes::default(), Vec::new());
-        for round in open.map_err(|problem| self.damaged(problem))? {
+        for round in open.map_err(|problem| shelf.error(self.path(), problem))? {
             if state.aside.contains_key(&round) {
                 let played = Played { closed: true, ..self.played(round, u64::MAX)? };
                 let heard = self.info(round)?.heard;
@@ -567,8 +569,8 @@ fn seal(before: &Head, draft: &Draft<'_>, changes: &Changes, digest: Sha, model:
 }
 
 /// The checkpoint after an entry; puts segments of the state away. The error says what is damaged.
-fn checkpoint(state: &mut State, entry: &Entry, prefix: &Prefix, mut shelf: Shelf<'_>) -> Result<Record, String> {
-    state.settle(&mut shelf)?;
+fn checkpoint(state: &mut State, entry: &Entry, prefix: &Prefix, shelf: &mut Shelf<'_>) -> Result<Record, String> {
+    state.settle(shelf)?;
     let (bytes, merged) = (state.encode(StateFormat::NOW), encode(&prefix.model));
     let (through, model) = (prefix.through, Sha::of(&merged));
     let vouched = Vouched { state: Sha::of(&bytes), through, model, format: StateFormat::NOW };
@@ -576,5 +578,9 @@ fn checkpoint(state: &mut State, entry: &Entry, prefix: &Prefix, mut shelf: Shel
     let sealed = seal(&entry.head(), &draft, &Changes::default(), digest_outcomes(&[]), entry.model);
     let sealed = sealed.map_err(|error| error.to_string())?;
     let kept = Kept { seq: sealed.seq, state: bytes, model: merged };
-    Ok(Record { kept: Some(kept), settled: shelf.put.into_iter().collect(), ..Record::new(sealed) })
+    Ok(Record {
+        kept: Some(kept),
+        settled: std::mem::take(&mut shelf.put).into_iter().collect(),
+        ..Record::new(sealed)
+    })
 }

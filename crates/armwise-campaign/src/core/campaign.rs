@@ -333,7 +333,7 @@ impl Campaign {
             return Ok(Some(known));
         }
         let shelf = Shelf::of(&*self.journal);
-        let own = Arc::new(shelf.take(segment, settled).map_err(|problem| self.damaged(problem))?);
+        let own = Arc::new(shelf.take(segment, settled).map_err(|problem| shelf.error(self.path(), problem))?);
         self.away.borrow_mut().keep(segment, settled.bytes, &own);
         Ok(Some(own))
     }
@@ -653,8 +653,7 @@ fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<Opened>,
     let mut opened = Opened { state, head: entry.head(), prefix, checkpoint: entry.seq };
     let mut shelf = Shelf::of(journal);
     for entry in entries {
-        let damaged = |problem| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
-        opened.follow(&entry, &mut shelf).map_err(damaged)?;
+        opened.follow(&entry, &mut shelf).map_err(|problem| shelf.error(journal.path(), problem))?;
     }
     Ok(Some(opened))
 }

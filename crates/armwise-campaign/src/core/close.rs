@@ -117,8 +117,9 @@ fn close_range(
     let mut range = Through { through, activated_before: activated_before.map(str::to_owned), silence: Vec::new() };
     let against = campaign.head();
     let mut state = campaign.state.clone();
-    let open = state.open_through(&range, &mut Shelf::of(&*campaign.journal));
-    let open = open.map_err(|problem| campaign.damaged(problem))?;
+    let mut shelf = Shelf::of(&*campaign.journal);
+    let open = state.open_through(&range, &mut shelf);
+    let open = open.map_err(|problem| shelf.error(campaign.path(), problem))?;
     let rules: BTreeSet<u64> = open.iter().filter_map(|round| state.rounds.get(round)).map(|info| info.rules).collect();
     for rules in rules {
         let config = campaign.rules(rules)?;

@@ -6,7 +6,8 @@
 //! away is a state of these rounds alone, as bytes.
 
 use super::{Counts, Journal, RoundInfo, Sha, fold::segment_of, state::State, state_bytes::StateFormat};
-use std::{collections::BTreeMap, sync::Arc};
+use crate::Error;
+use std::{cell::RefCell, collections::BTreeMap, path::Path, sync::Arc};
 
 /// How many of the last segments a checkpoint leaves as they are, because rewards still come for them.
 pub(super) const OPEN_SEGMENTS: u64 = 8;
@@ -43,11 +44,27 @@ pub(super) struct Shelf<'a> {
     pub(super) journal: Option<&'a dyn Journal>,
     /// What was put away since.
     pub(super) put: BTreeMap<u64, Vec<u8>>,
+    /// Why the journal could not be asked: that is no damage, and may go better next time.
+    failed: RefCell<Option<Error>>,
 }
 
 impl<'a> Shelf<'a> {
     pub(super) fn of(journal: &'a dyn Journal) -> Self {
-        Self { journal: Some(journal), put: BTreeMap::new() }
+        Self { journal: Some(journal), ..Self::default() }
+    }
+
+    /// The error behind a problem: that of the journal if it could not be asked, otherwise damage.
+    pub(super) fn error(&self, path: &Path, problem: String) -> Error {
+        let damaged = || Error::Damaged { path: path.to_owned(), problem, cause: None };
+        self.failed.take().unwrap_or_else(damaged)
+    }
+
+    fn ask<T>(&self, asked: Result<T, Error>) -> Result<T, String> {
+        asked.map_err(|error| {
+            let text = error.to_string();
+            self.failed.replace(Some(error));
+            text
+        })
     }
 
     /// The rounds of a segment, if they are those that were put away.
@@ -56,12 +73,12 @@ impl<'a> Shelf<'a> {
             (Some(bytes), _) => read(bytes, settled),
             (None, None) => None,
             (None, Some(journal)) => {
-                let stored = journal.settled(segment).map_err(|error| error.to_string())?;
+                let stored = self.ask(journal.settled(segment))?;
                 let mut own = stored.and_then(|bytes| read(&bytes, settled));
                 // The bytes only save time: the entries say the same. Where others write, the bytes are likelier those of a later
                 // checkpoint, which whoever asks goes on to first.
                 if own.is_none() && !journal.is_shared() {
-                    let walked = super::campaign::walk(journal).map_err(|error| error.to_string())?;
+                    let walked = self.ask(super::campaign::walk(journal))?;
                     own = walked.1.put.get(&segment).and_then(|bytes| read(bytes, settled));
                 }
                 own

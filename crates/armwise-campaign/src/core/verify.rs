@@ -51,11 +51,22 @@ const RECOVER: &str =
 
 /// What was found so far.
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings {
+    found: Vec<Finding>,
+    /// Why the journal could not be read to its end, which says nothing about it.
+    cut_off: Option<Error>,
+}
 
 impl Findings {
     fn add(&mut self, damaged: impl Into<String>, recovery: &str) {
-        self.0.push(Finding { damaged: damaged.into(), recovery: recovery.to_owned() });
+        self.found.push(Finding { damaged: damaged.into(), recovery: recovery.to_owned() });
+    }
+
+    fn add_error(&mut self, error: Error, recovery: &str) {
+        match error {
+            Error::Unavailable { .. } => self.cut_off = Some(error),
+            error => self.add(error.to_string(), recovery),
+        }
     }
 }
 
@@ -66,7 +77,7 @@ impl Verified {
     /// Every error of opening except [`Error::Damaged`]: damage is reported as a finding.
     pub fn of(opened: Result<Campaign, Error>) -> Result<Self, Error> {
         match opened {
-            Ok(campaign) => Ok(campaign.verify()),
+            Ok(campaign) => campaign.verify(),
             Err(Error::Damaged { problem, .. }) => {
                 let findings = vec![Finding { damaged: problem, recovery: RECOVER.to_owned() }];
                 let decisions_from = 1;
@@ -79,15 +90,17 @@ impl Verified {
 
 impl Campaign {
     /// Checks the chain, rows, model, checkpoints, stored sums and the store's own structure.
-    #[must_use]
-    pub fn verify(&self) -> Verified {
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the journal could not be read to its end.
+    pub fn verify(&self) -> Result<Verified, Error> {
         let mut findings = Findings::default();
         // What is at hand says nothing of what is on the disk.
         let at_hand = self.recent.take();
         let mut replayed = None;
         let rows_good = match self.walk() {
             Err(error) => {
-                findings.add(error.to_string(), RECOVER);
+                findings.add_error(error, RECOVER);
                 false
             }
             Ok(checkpoints) => {
@@ -108,18 +121,21 @@ impl Campaign {
                 };
                 problems.into_iter().for_each(|problem| findings.add(problem, recovery));
             }
-            Err(error) => findings.add(error.to_string(), BACKUP),
+            Err(error) => findings.add_error(error, BACKUP),
         }
         self.recent.replace(at_hand);
-        Verified {
-            good: findings.0.is_empty(),
+        if let Some(error) = findings.cut_off {
+            return Err(error);
+        }
+        Ok(Verified {
+            good: findings.found.is_empty(),
             entries: self.head.seq,
             head: Some(self.head.hash),
             model: Some(self.state.model),
             replayed,
             decisions_from: self.state.compacted + 1,
-            findings: findings.0,
-        }
+            findings: findings.found,
+        })
     }
 
     /// Goes over all entries; gives the checkpoints, whose state is that of the walk.
@@ -183,7 +199,7 @@ impl Campaign {
             let (checked, recovery) = self.verify_rows_of(&entry);
             if let Err(error) = checked {
                 good = false;
-                findings.add(error.to_string(), recovery);
+                findings.add_error(error, recovery);
             }
             match entry.kind {
                 Kind::Choose => decisions += entry.rows,
@@ -193,7 +209,7 @@ impl Campaign {
             if entry.kind == Kind::Choose
                 && let Err(error) = self.candidates_of(&entry)
             {
-                findings.add(error.to_string(), BACKUP);
+                findings.add_error(error, BACKUP);
             }
             if matches!(entry.kind, Kind::Choose | Kind::Logged | Kind::Compact) {
                 let command = entry.command();
@@ -208,10 +224,10 @@ impl Campaign {
             Ok(())
         });
         if let Err(error) = read {
-            findings.add(error.to_string(), BACKUP);
+            findings.add_error(error, BACKUP);
         }
         if let Err(error) = self.arms_changes() {
-            findings.add(error.to_string(), BACKUP);
+            findings.add_error(error, BACKUP);
         }
         match self.journal.count_originals() {
             Ok(found) if found != originals => findings.add(
@@ -219,7 +235,7 @@ impl Campaign {
                 "the journal's own rows are unaffected if nothing else is reported",
             ),
             Ok(_) => {}
-            Err(error) => findings.add(error.to_string(), BACKUP),
+            Err(error) => findings.add_error(error, BACKUP),
         }
         match self.journal.count() {
             Ok(found) => {
@@ -232,7 +248,7 @@ impl Campaign {
                     }
                 }
             }
-            Err(error) => findings.add(error.to_string(), BACKUP),
+            Err(error) => findings.add_error(error, BACKUP),
         }
         good
     }
@@ -252,7 +268,7 @@ impl Campaign {
         let model = match self.replay_checked(findings, &mut merged) {
             Ok(model) => model,
             Err(error) => {
-                findings.add(error.to_string(), BACKUP);
+                findings.add_error(error, BACKUP);
                 return None;
             }
         };
@@ -270,6 +286,10 @@ impl Campaign {
                     Ok(then) => model_hash(&then) == vouched.model,
                     // What changed since cannot be computed as it was; nobody uses what is merged of it either.
                     Err(Error::Refused(Refusal::Compacted { .. })) => true,
+                    Err(error @ Error::Unavailable { .. }) => {
+                        findings.add_error(error, BACKUP);
+                        true
+                    }
                     Err(_) => false,
                 };
             if !same {
@@ -329,13 +349,21 @@ impl Campaign {
     fn verify_stored(&self, findings: &mut Findings) {
         const AGAIN: &str = "nothing is lost: it is made anew from the journal";
         for (&segment, &hash) in &self.state.sums {
-            if !matches!(self.stored_sums(segment, hash), Ok(Some(_))) {
+            let stored = self.stored_sums(segment, hash);
+            if let Err(error @ Error::Unavailable { .. }) = stored {
+                return findings.add_error(error, BACKUP);
+            }
+            if !matches!(stored, Ok(Some(_))) {
                 let recovery = if self.is_compacted(segment) { BACKUP } else { AGAIN };
                 findings.add(format!("the sums of segment {segment} are damaged"), recovery);
             }
         }
         for (&segment, settled) in &*self.state.settled {
-            if !matches!(self.journal.settled(segment), Ok(Some(bytes)) if Sha::of(&bytes) == settled.bytes) {
+            let stored = self.journal.settled(segment);
+            if let Err(error @ Error::Unavailable { .. }) = stored {
+                return findings.add_error(error, BACKUP);
+            }
+            if !matches!(stored, Ok(Some(bytes)) if Sha::of(&bytes) == settled.bytes) {
                 findings.add(format!("the rounds of segment {segment}, which is put away, are damaged"), AGAIN);
             }
         }

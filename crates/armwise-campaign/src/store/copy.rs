@@ -42,7 +42,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<Copied, Error> {
         Place::Postgres(address) => super::postgres::filled(&address, write)?,
     }
     let copied = Campaign::read(to)?;
-    let verified = copied.verify();
+    let verified = copied.verify()?;
     let bad = |problem: String| Error::Damaged { path: copied.path().to_owned(), problem, cause: None };
     if let Some(finding) = verified.findings.first() {
         return Err(bad(finding.damaged.clone()));

@@ -78,7 +78,7 @@ fn carry_over(log: &Old, new: &New) -> Result<MigratedFile, Error> {
         campaign.append(&head, &draft, || Ok(()))?;
         same_model(&campaign, event).map_err(|problem| bad(event, &problem))?;
     }
-    let verified = campaign.verify();
+    let verified = campaign.verify()?;
     if let Some(finding) = verified.findings.first() {
         return Err(Error::Damaged { path: campaign.path().to_owned(), problem: finding.damaged.clone(), cause: None });
     }
