@@ -101,9 +101,6 @@ fn guessed_prices_change_no_decision() {
                 assert_eq!(found.1, expected.1, "extra {extra}, round {round}");
             }
             assert_eq!(expected.2, 1, "packed text is never guessed at");
-            if round == 2 && extra > 0.0 && passes > 0 {
-                assert_eq!(text.2, 2, "the bytes of a CSV lead to nearly the same rows");
-            }
             if round == 2 && passes > 0 {
                 assert_eq!(found.2, passes, "extra {extra}: passes over the table");
             }

@@ -62,8 +62,11 @@ fn the_library_does_not_speak_of_a_terminal() {
         .iter()
         .flat_map(|path| {
             let text = fs::read_to_string(path).unwrap();
+            // The driver of the database is asynchronous; the one file that speaks to it waits for it.
+            let is_driver = path.ends_with("store/postgres/link.rs");
             offences(&text)
                 .into_iter()
+                .filter(|(_, word)| !(is_driver && *word == "async fn"))
                 .map(|(line, word)| format!("{}:{line}: {word}", path.display()))
                 .collect::<Vec<_>>()
         })

@@ -289,7 +289,7 @@ fn what_was_rewarded_is_remembered_across_a_save() {
 fn a_newer_file_a_cut_file_and_a_changed_file_are_refused() {
     let text = trained(Algorithm::C2ucb(C2ucb::new(1.0, 1.0)), D, 2, 3).to_json().expect("json");
     let load = |text: &str| Learner::<Algorithm>::from_json(text).map(|_| ()).expect_err("bad file");
-    assert_eq!(load(&text.replace("\"version\":3", "\"version\":5")), Error::NewerFormat { found: 5, supported: 4 });
+    assert_eq!(load(&text.replace("\"version\":3", "\"version\":6")), Error::NewerFormat { found: 6, supported: 5 });
     assert!(matches!(load(&text[..text.len() / 2]), Error::BadFormat(_)));
     assert!(matches!(load(""), Error::BadFormat(_)));
     assert!(matches!(load("{\"format\":\"something else\",\"version\":1}"), Error::BadFormat(_)));

