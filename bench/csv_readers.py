@@ -3,7 +3,7 @@
 Ours gives text columns, which are turned into numbers later and only where they are needed, so both forms of the others
 are timed: columns as text, and as numbers. Processor time, since a busy machine interrupts whoever runs long.
 
-    bench/csv.py [--rows 200000] [--turns 5]
+    bench/csv_readers.py [--rows 200000] [--turns 5]
 
 Needs `pip install pyarrow polars`; makes a table of 51 numbers a row in a temporary folder (about 550 bytes a row).
 """
