@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from history import Journal, Line, check, check_replicas, read
+from load import Load
 from postgres import PgBouncer, Postgres
 from proxy import Proxy, trouble
 from server import Server
@@ -199,3 +201,30 @@ class Script:
             time.sleep(self.draw.uniform(0, 0.3))
             bouncer.start()
             self.told.append("kill of the pooler")
+
+
+def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str], Journal, list[Line]]:
+    """What the checker finds after all faults are over: in the journal, in what clients saw, on every replica."""
+    history = read(load.files)
+    for _ in range(20):
+        quiet(replicas)
+        journal = Journal(replicas.journal(campaign))
+        logs = replicas.logs(campaign, journal.entries[-1]["seq"])
+        # The clock may have added an entry meanwhile.
+        if newest(replicas) == journal.entries[-1]["seq"]:
+            break
+    return check(journal, history) + check_replicas(journal, logs), journal, history
+
+
+def newest(replicas: Replicas) -> int:
+    return int(replicas.postgres.ask("SELECT max(seq) FROM armwise.campaign", replicas.database)[0])
+
+
+def quiet(replicas: Replicas) -> None:
+    """Waits until nothing is written any more: what was heard is learned, and background work is done."""
+    last, since = 0, time.monotonic()
+    while time.monotonic() - since < 0.7:
+        now = newest(replicas)
+        if now != last:
+            last, since = now, time.monotonic()
+        time.sleep(0.05)

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from history import Journal, Line, check, check_replicas, read
 from load import Load, begin
 from postgres import Postgres, running
-from replicas import ROADS, Replicas, Script
+from replicas import ROADS, Replicas, Script, problems_of
 from server import COMMAND
 
 RUNS = int(os.environ.get("ARMWISE_RUNS", "10"))
@@ -34,19 +33,6 @@ def verified(place: str) -> None:
     """The program's own look at everything: the chain, the rows, and the model summed again from them."""
     done = subprocess.run([COMMAND, "verify", place], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str], Journal, list[Line]]:
-    """What the checker finds after all faults are over: in the journal, in what clients saw, on every replica."""
-    history = read(load.files)
-    for _ in range(20):
-        quiet(replicas)
-        journal = Journal(replicas.journal(campaign))
-        logs = replicas.logs(campaign, journal.entries[-1]["seq"])
-        # The clock may have added an entry meanwhile.
-        if newest(replicas) == journal.entries[-1]["seq"]:
-            break
-    return check(journal, history) + check_replicas(journal, logs), journal, history
 
 
 @pytest.mark.parametrize("number", range(RUNS))
@@ -81,17 +67,3 @@ def test_faults_lose_nothing_count_nothing_twice_and_leave_one_journal(
         met = [line for line in history if line["tries"] > 1 or line["end"] - line["start"] > 0.3]
         assert len(met) >= len(script.told) / 2, ("too few requests met a fault", len(met), script.times)
         verified(replicas.journal("shop"))
-
-
-def newest(replicas: Replicas) -> int:
-    return int(replicas.postgres.ask("SELECT max(seq) FROM armwise.campaign", replicas.database)[0])
-
-
-def quiet(replicas: Replicas) -> None:
-    """Waits until nothing is written any more: what was heard is learned, and background work is done."""
-    last, since = 0, time.monotonic()
-    while time.monotonic() - since < 0.7:
-        now = newest(replicas)
-        if now != last:
-            last, since = now, time.monotonic()
-        time.sleep(0.05)

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from history import Journal, check, check_replicas, read
+from history import Journal, check, read
 from load import ARMS, Load, begin
 from postgres import DATABASE, PASSWORD, Postgres, running
 from proxied import Nginx
-from replicas import Replicas
+from replicas import Replicas, problems_of
 from server import COMMAND, Server, free_port, serving
 
 HEAD = {"Content-Type": "application/json"}
@@ -264,11 +264,9 @@ def test_two_replicas_behind_nginx_go_on_when_one_dies(postgres: Postgres, tmp_p
                 time.sleep(0.3)
                 server.start().wait_until_ready()
             time.sleep(0.5)
-        journal = Journal(replicas.journal("shop"))
-        problems = check(journal, read(load.files))
-        problems += check_replicas(journal, replicas.logs("shop", journal.entries[-1]["seq"]))
+        problems, _, history = problems_of(replicas, load, "shop")
         assert not problems, problems[:10]
-        answered = [line for line in read(load.files) if line["status"] in (200, 201)]
+        answered = [line for line in history if line["status"] in (200, 201)]
         assert len(answered) > 100
 
 
