@@ -131,9 +131,12 @@ fn budgets_and_nested_quotas_agree_with_counting() {
         ),
     ] {
         let constraint: Constraint = serde_json::from_str(text).unwrap();
-        let found = learner.inclusion(Round::new(1, 2), &arms, &constraint, Some(100)).unwrap();
-        assert_eq!(found.method, method, "{text}");
         let replicates = counted(20_000);
+        // What is rare depends on few of the fresh rounds, and their own spread says too little of it: to be compared with
+        // millions of draws, there must be thousands.
+        let fresh = if replicates > 20_000 { 20_000 } else { 100 };
+        let found = learner.inclusion(Round::new(1, 2), &arms, &constraint, Some(fresh)).unwrap();
+        assert_eq!(found.method, method, "{text}");
         let shares = shares(&learner, &arms, &constraint, 1, replicates);
         if method == Method::Exact {
             let sampled = armwise::Inclusion { standard_errors: vec![0.0; 60], ..found };
