@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
+mod below;
 mod means;
 mod order;
 mod packed;
@@ -109,9 +110,12 @@ impl Kernel {
         }
     }
 
-    /// Whether it has no instructions of its own.
-    pub(crate) fn is_portable(self) -> bool {
-        self.0 == Path::Portable
+    /// Whether its registers hold eight numbers in f64.
+    pub(crate) fn is_wide(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.0 == Path::Avx512;
+        #[cfg(not(target_arch = "x86_64"))]
+        false
     }
 
     /// Does work of plain loops, compiled for this path's registers. Only what is always inlined into it is.

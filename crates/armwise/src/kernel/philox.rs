@@ -92,9 +92,14 @@ unsafe fn avx2(of: &Philox, ids: &[[u64; 4]], out: &mut [[u64; 4]]) {
     /// The upper half of every word in both halves, and the lower half.
     const UPPER: i32 = 0b11_11_01_01;
     const LOWER: i32 = 0b10_10_00_00;
+    // Without `map`, which would be a function of its own, with its numbers in memory.
     let all = |word: u32| _mm256_set1_epi64x(i64::from(word));
-    let (factors, first, second) = (FACTORS.map(all), of.first.map(all), all(of.second));
-    let keys = of.keys.map(|key| key.map(all));
+    let both = |[a, b]: [u32; 2]| [all(a), all(b)];
+    let (factors, first, second) = (both(FACTORS), both(of.first), all(of.second));
+    let mut keys = [[second; 2]; 10];
+    for round in 0..10 {
+        keys[round] = both(of.keys[round]);
+    }
     for (ids, out) in ids.iter().zip(out) {
         // SAFETY: there are four numbers.
         let ids = unsafe { _mm256_loadu_si256(ids.as_ptr().cast()) };
@@ -129,9 +134,14 @@ unsafe fn avx2(of: &Philox, ids: &[[u64; 4]], out: &mut [[u64; 4]]) {
 unsafe fn avx512(of: &Philox, ids: &[[u64; 8]], out: &mut [[u64; 8]]) {
     /// a ^ b ^ c.
     const XOR: i32 = 0x96;
+    // Without `map`, which would be a function of its own, with its numbers in memory.
     let all = |word: u32| _mm512_set1_epi64(i64::from(word));
-    let (factors, first, second) = (FACTORS.map(all), of.first.map(all), all(of.second));
-    let keys = of.keys.map(|key| key.map(all));
+    let both = |[a, b]: [u32; 2]| [all(a), all(b)];
+    let (factors, first, second) = (both(FACTORS), both(of.first), all(of.second));
+    let mut keys = [[second; 2]; 10];
+    for round in 0..10 {
+        keys[round] = both(of.keys[round]);
+    }
     for (ids, out) in ids.iter().zip(out) {
         // SAFETY: there are eight numbers.
         let ids = unsafe { _mm512_loadu_epi64(ids.as_ptr().cast()) };

@@ -9,7 +9,7 @@ use crate::score::{BlockScorer, Scorer};
 use crate::{Arms, Features};
 
 /// If the largest draw leaves more than one arm in this many, the bits of all draws are made, which dismiss most of them.
-const MANY: usize = 6;
+const MANY: usize = 2;
 
 /// Bounds of the scores of a round, one [`Formula`] per block.
 pub(crate) struct Bounds {

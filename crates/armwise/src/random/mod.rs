@@ -6,6 +6,6 @@ mod round;
 mod student;
 
 pub(crate) use best::{best_normal, best_uniform};
-pub(crate) use normal::LARGEST;
+pub(crate) use normal::{LARGEST, normal_of_tail};
 pub use round::{Draws, Round, Stream};
 pub(crate) use student::{Student, StudentTails};

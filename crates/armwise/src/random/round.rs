@@ -9,7 +9,7 @@
 
 use crate::{
     kernel::{FACTORS, Kernel, Philox},
-    random::normal::{CHUNK, ceiling_of_bits, normal_of_bits, normals_of_bits},
+    random::normal::{CHUNK, OUTER, ceiling_of_bits, normal_of_bits, normals_of_bits},
 };
 use serde::{Deserialize, Serialize};
 
@@ -139,15 +139,21 @@ impl Draws {
 
     pub(super) fn many(&self, kernel: Kernel, ids: &[u64], out: &mut [f64], normal: bool) {
         assert_eq!(ids.len(), out.len(), "a place for each id");
-        let (philox, mut bits) = (self.philox(), [0; CHUNK]);
+        let (philox, mut bits, mut places) = (self.philox(), [0; CHUNK], [0; CHUNK]);
         for (ids, out) in ids.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
             let bits = &mut bits[..ids.len()];
             philox.bits(kernel, ids, bits);
-            // Measured: four side by side are faster in narrow registers, and slower in wide ones.
-            match (normal, kernel.is_portable()) {
-                (false, _) => kernel.dispatch(Uniforms(bits, out)),
-                (true, true) => kernel.dispatch(Normals::<4>(bits, out)),
-                (true, false) => kernel.dispatch(Normals::<1>(bits, out)),
+            if !normal {
+                kernel.dispatch(Uniforms(bits, out));
+                continue;
+            }
+            let tails = kernel.places_below(bits, OUTER, &mut places);
+            let places = &places[..tails];
+            // Measured: two wide registers side by side, or one narrow one and two for the tails.
+            if kernel.is_wide() {
+                kernel.dispatch(Normals::<16, 16> { bits, places, out });
+            } else {
+                kernel.dispatch(Normals::<4, 8> { bits, places, out });
             }
         }
     }
@@ -169,7 +175,9 @@ impl pulp::NullaryFnOnce for Uniforms<'_> {
 
     #[inline(always)]
     fn call(self) {
-        self.1.iter_mut().zip(self.0).for_each(|(out, bits)| *out = uniform_of_bits(*bits));
+        for (out, bits) in self.1.iter_mut().zip(self.0) {
+            *out = uniform_of_bits(*bits);
+        }
     }
 }
 
@@ -181,19 +189,25 @@ impl pulp::NullaryFnOnce for Ceilings<'_> {
 
     #[inline(always)]
     fn call(self) {
-        self.1.iter_mut().zip(self.0).for_each(|(out, bits)| *out = ceiling_of_bits(*bits));
+        for (out, bits) in self.1.iter_mut().zip(self.0) {
+            *out = ceiling_of_bits(*bits);
+        }
     }
 }
 
-/// `L` of them side by side.
-struct Normals<'a, const L: usize>(&'a [u64], &'a mut [f64]);
+/// As [`normals_of_bits`].
+struct Normals<'a, const L: usize, const K: usize> {
+    bits: &'a [u64],
+    places: &'a [u16],
+    out: &'a mut [f64],
+}
 
-impl<const L: usize> pulp::NullaryFnOnce for Normals<'_, L> {
+impl<const L: usize, const K: usize> pulp::NullaryFnOnce for Normals<'_, L, K> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        normals_of_bits::<L>(self.0, self.1);
+        normals_of_bits::<L, K>(self.bits, self.places, self.out);
     }
 }
 
