@@ -3,7 +3,7 @@ CARGO = cargo
 FLAGS = --release --locked
 PYTHON = .venv/bin/python
 
-.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift which which-middle off-policy advise fuzz service serve-soak bench-serve replicas replicas-soak bench-replicas schemathesis browser tools bench-check
+.PHONY: test lint unit build doc quick walk exactness python wheel site spark spark-scale pages classes keys bench soak powercut uplift drift inclusion which which-middle off-policy advise fuzz service serve-soak bench-serve replicas replicas-soak bench-replicas schemathesis browser tools bench-check
 
 test: lint unit doc quick walk exactness python site spark service replicas schemathesis browser
 
@@ -126,6 +126,10 @@ drift:
 	ARMWISE_DRIFT=200 $(CARGO) test $(FLAGS) --workspace --test drift -- --nocapture
 
 # "Which algorithm should I use?" in full: every algorithm on every problem with automatic, tuned and default parameters; hours. With
+# Probabilities against 10 million counted draws of each problem in place of some thousands.
+inclusion:
+	ARMWISE_COUNTED=10000000 $(CARGO) test $(FLAGS) --workspace --test inclusion counting:: -- --nocapture --test-threads=1
+
 # RATINGS=ratings.dat also on those. `make quick` has it in small.
 which: build
 	$(ARMWISE) reproduce which $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-report

@@ -247,6 +247,14 @@ pub(super) fn above(shape: Shape, x: f64) -> (f64, f64) {
     (if low { small } else { 1.0 - small }, density)
 }
 
+/// The x at which [`above`] gives this chance, between 0 and 1, for a law that has ends.
+pub(super) fn place_with_ends(shape: Shape, chance: f64) -> f64 {
+    match shape {
+        Shape::BestUniform(of) => -libm::pow(1.0 - chance, 1.0 / f64::from(of)),
+        _ => chance - 1.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

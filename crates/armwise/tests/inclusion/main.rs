@@ -3,5 +3,6 @@
 
 mod common;
 mod competing;
+mod counting;
 mod small;
 mod top_k;

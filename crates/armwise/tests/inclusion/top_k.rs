@@ -4,7 +4,7 @@ use crate::common::{draws, laws, learner, near};
 use armwise::{Algorithm, Arms, Constraint, Learner, Method, Round, TopK};
 
 /// A learner that has seen 20 rounds of 2,000 arms of 11 features on the sphere, and the arms.
-fn usual(name: &str, n: usize) -> (Learner, Vec<f64>) {
+pub(crate) fn usual(name: &str, n: usize) -> (Learner, Vec<f64>) {
     const D: usize = 11;
     let z = draws(7);
     let mut x: Vec<f64> = (0..(n * D) as u64).map(|i| z.normal(i)).collect();
@@ -22,11 +22,6 @@ fn usual(name: &str, n: usize) -> (Learner, Vec<f64>) {
     (learner, x)
 }
 
-/// Counted draws: how many of a thousand, or of what the environment says, for the long form of these tests.
-pub(crate) fn counted(usually: usize) -> usize {
-    std::env::var("ARMWISE_COUNTED").ok().and_then(|text| text.parse().ok()).unwrap_or(usually)
-}
-
 #[test]
 fn two_thousand_arms_agree_with_counting() {
     for name in ["arm-wise-ts", "pc2ucb", "random"] {
@@ -36,7 +31,7 @@ fn two_thousand_arms_agree_with_counting() {
         let found = learner.inclusion(round, &arms, &Constraint::top_k(k), None).unwrap();
         assert_eq!(found.method, Method::Exact, "{name}");
         near(found.probabilities.iter().sum(), k as f64, 1e-9 * k as f64, name);
-        let replicates = counted(if name == "arm-wise-ts" { 100_000 } else { 20_000 });
+        let replicates: usize = if name == "arm-wise-ts" { 50_000 } else { 20_000 };
         let mut counts = vec![0_usize; 2_000];
         for number in 0..replicates as u64 {
             let decision = learner.choose(Round::new(1_000 + number, 6), &arms, &Constraint::top_k(k)).unwrap();

@@ -2,8 +2,8 @@
 //! is made so good that it must be chosen. One more solution for each arm and round, so it serves for the arms of a log
 //! rather than for all arms of a table.
 
-use super::{Averages, Problem};
-use crate::evaluate::{Inclusion, tail, threshold};
+use super::{Averages, Chance, Problem};
+use crate::evaluate::{Inclusion, threshold};
 use crate::{Error, Learner, Oracle, Pick, Policy, Quality, Scores};
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ impl<P: Policy> Learner<P> {
         if solutions.saturating_mul(problem.laws.len()) > WORK {
             return Ok(None);
         }
-        let mut averages = Averages::new(picks.len());
+        let mut averages = Averages::new(shape, picks.len());
         for number in 0..problem.replicates {
             let (round, mut scores) = self.fresh_scores(problem, number)?;
             let solve = |scores: &[f64]| oracle.argmax(&Scores::new(scores, blocks, *problem.arms, self.ties, round)?);
@@ -40,7 +40,7 @@ impl<P: Policy> Learner<P> {
                 let place = pick.row * blocks + pick.block;
                 let own = scores[place];
                 if own == f64::NEG_INFINITY {
-                    chances.push(0.0);
+                    chances.push(Chance::NONE);
                     continue;
                 }
                 let is_chosen = chosen.contains(pick);
@@ -64,12 +64,12 @@ impl<P: Policy> Learner<P> {
                 };
                 let [location, scale] = problem.laws[place];
                 chances.push(match threshold::inverse(location, scale) {
-                    Some(_) if critical.is_infinite() => f64::from(u8::from(critical < 0.0)),
-                    Some(inverse) => tail::above(shape, (location - critical) * inverse).0,
-                    None => f64::from(u8::from(is_chosen)),
+                    Some(_) if critical.is_infinite() => Chance::certain(critical < 0.0),
+                    Some(inverse) => Chance::at(shape, (location - critical) * inverse),
+                    None => Chance::certain(is_chosen),
                 });
             }
-            averages.add(&chances);
+            averages.add(chances.into_iter());
         }
         Ok(Some(averages.inclusion()))
     }

@@ -8,7 +8,7 @@
 //! M + 1 vectors of them, from the longest paths between M + 1 places.
 
 use super::row::Row;
-use super::{Averages, Problem};
+use super::{Averages, Chance, Problem};
 use crate::evaluate::Inclusion;
 use crate::{Assignment, Error, Learner, Oracle, Pick, Policy, Scores, tasks};
 
@@ -34,7 +34,7 @@ impl<P: Policy> Learner<P> {
         let mut order: Vec<usize> = (0..picks.len()).collect();
         order.sort_unstable_by_key(|&place| picks[place]);
         let rows: Vec<&[usize]> = order.chunk_by(|&a, &b| picks[a].row == picks[b].row).collect();
-        let mut averages = Averages::new(picks.len());
+        let mut averages = Averages::new(shape, picks.len());
         for number in 0..problem.replicates {
             let (round, scores) = self.fresh_scores(problem, number)?;
             let best = assignment.argmax(&Scores::new(&scores, blocks, *problem.arms, self.ties, round)?)?;
@@ -55,9 +55,9 @@ impl<P: Policy> Learner<P> {
                 }
                 found
             });
-            let mut chances = vec![0.0; picks.len()];
+            let mut chances = vec![Chance::NONE; picks.len()];
             order.iter().zip(done.into_iter().flatten()).for_each(|(&place, chance)| chances[place] = chance);
-            averages.add(&chances);
+            averages.add(chances.into_iter());
         }
         Ok(averages.inclusion())
     }

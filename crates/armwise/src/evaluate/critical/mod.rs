@@ -10,13 +10,14 @@ mod any;
 mod assignment;
 mod row;
 mod sets;
+mod stray;
 
 pub(super) use assignment::is_plain;
 
-use super::Inclusion;
 use super::counted::fresh;
 use super::spread::Spread;
-use crate::{Arms, Error, Learner, Method, Policy, Round, tasks};
+use crate::{Arms, Error, Learner, Policy, Round, tasks};
+use stray::{Averages, Chance};
 
 /// Rows of a task.
 const ROWS: usize = 2048;
@@ -61,42 +62,5 @@ impl<P: Policy> Learner<P> {
             }
         }
         Ok((round, scores))
-    }
-}
-
-/// Means and standard errors of what each fresh round says about each arm.
-struct Averages {
-    sums: Vec<f64>,
-    squares: Vec<f64>,
-    count: usize,
-}
-
-impl Averages {
-    fn new(arms: usize) -> Self {
-        Self { sums: vec![0.0; arms], squares: vec![0.0; arms], count: 0 }
-    }
-
-    fn add(&mut self, chances: &[f64]) {
-        for ((sum, square), chance) in self.sums.iter_mut().zip(&mut self.squares).zip(chances) {
-            *sum += chance;
-            *square += chance * chance;
-        }
-        self.count += 1;
-    }
-
-    fn inclusion(self) -> Inclusion {
-        let n = self.count as f64;
-        let error = |(sum, square): (&f64, &f64)| {
-            let spread = (square - sum * sum / n).max(0.0) / (n - 1.0);
-            // One round says nothing about how far it strays.
-            if self.count > 1 { (spread / n).sqrt() } else { f64::INFINITY }
-        };
-        Inclusion {
-            method: Method::CriticalValue,
-            probabilities: self.sums.iter().map(|sum| (sum / n).clamp(0.0, 1.0)).collect(),
-            standard_errors: self.sums.iter().zip(&self.squares).map(error).collect(),
-            replicates: self.count,
-            laws: Vec::new(),
-        }
     }
 }

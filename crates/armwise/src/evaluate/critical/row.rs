@@ -8,6 +8,7 @@
 #![allow(clippy::needless_range_loop, reason = "loops over several arrays at once, for registers")]
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
+use super::Chance;
 use crate::evaluate::spread::Shape;
 use crate::evaluate::tail::{self, Of, Standard, run};
 use crate::evaluate::threshold::{self, nodes};
@@ -54,7 +55,7 @@ impl Row {
     }
 
     /// Appends the chance of each wanted block.
-    pub(super) fn chances(&mut self, wanted: &[usize], out: &mut Vec<f64>) {
+    pub(super) fn chances(&mut self, wanted: &[usize], out: &mut Vec<Chance>) {
         let shape = self.shape.unwrap_or(Shape::Normal);
         let [first, last] = tail::reach(shape);
         let end =
@@ -74,7 +75,12 @@ impl Row {
         if high <= low {
             // Nothing is random: a point, or staying outside.
             let best = self.arms.iter().find(|arm| arm.1 >= low && low > self.outside).map(|arm| arm.0);
-            return out.extend(wanted.iter().map(|block| f64::from(u8::from(best == Some(*block)))));
+            let chance = |block: &usize| match self.arm(*block) {
+                _ if best == Some(*block) => Chance::certain(true),
+                Some(&(_, at, inverse)) if inverse > 0.0 => Chance::told(shape, 0.0, (at - low) * inverse),
+                _ => Chance::NONE,
+            };
+            return out.extend(wanted.iter().map(chance));
         }
         // So seldom above that no two ever meet: each is chosen whenever it is above.
         let above = |&(_, at, inverse): &(usize, f64, f64)| match inverse {
@@ -84,8 +90,12 @@ impl Row {
         self.running.clear();
         self.running.extend(self.arms.iter().map(above));
         if self.running.iter().sum::<f64>() < SELDOM {
-            let place = |block: &usize| self.arms.iter().position(|arm| arm.0 == *block);
-            return out.extend(wanted.iter().map(|block| place(block).map_or(0.0, |place| self.running[place])));
+            let chance = |block: &usize| {
+                let Some(number) = self.arms.iter().position(|arm| arm.0 == *block) else { return Chance::NONE };
+                let (_, at, inverse) = self.arms[number];
+                Chance::told(shape, self.running[number], (at - low) * inverse)
+            };
+            return out.extend(wanted.iter().map(chance));
         }
         let crowded = self.running.iter().sum::<f64>() > 0.05;
         self.make_nodes(shape, low, high, crowded);
@@ -104,8 +114,31 @@ impl Row {
         }
         self.multiply();
         for &block in wanted {
-            out.push(self.chance(shape, block).clamp(0.0, 1.0));
+            let chance = self.chance(shape, block).clamp(0.0, 1.0);
+            out.push(match self.arm(block) {
+                Some(&arm) if tail::has_ends(shape) && arm.2 > 0.0 => self.with_ends(shape, arm, chance, low),
+                _ => Chance::of(chance),
+            });
         }
+    }
+
+    fn arm(&self, block: usize) -> Option<&(usize, f64, f64)> {
+        self.arms.iter().find(|arm| arm.0 == block)
+    }
+
+    /// The place of an arm whose draw has ends: where its own law has the chance, or how far it is from having one other
+    /// than 0 or 1.
+    fn with_ends(&self, shape: Shape, (block, at, inverse): (usize, f64, f64), chance: f64, low: f64) -> Chance {
+        let place = if chance <= 0.0 {
+            (at - low) * inverse
+        } else if chance >= 1.0 {
+            let others = self.arms.iter().filter(|arm| arm.0 != block);
+            let end = |arm: &(usize, f64, f64)| if arm.2 > 0.0 { arm.1 + 1.0 / arm.2 } else { arm.1 };
+            (at - others.map(end).fold(self.outside, f64::max)) * inverse
+        } else {
+            tail::place_with_ends(shape, chance)
+        };
+        Chance::told(shape, chance, place)
     }
 
     /// Of each arm, the product of the chances of all others to be below, at each node: those before it times those

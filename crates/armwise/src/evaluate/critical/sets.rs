@@ -1,7 +1,7 @@
 //! The best of sets, where quadrature would take too long: an arm must pass the k-th best of the others.
 
-use super::{Averages, Problem};
-use crate::evaluate::{Inclusion, tail, threshold};
+use super::{Averages, Chance, Problem};
+use crate::evaluate::{Inclusion, threshold};
 use crate::oracle::Separate;
 use crate::{Error, Learner, Pick, Policy};
 
@@ -13,7 +13,7 @@ impl<P: Policy> Learner<P> {
         picks: &[Pick],
     ) -> Result<Inclusion, Error> {
         let (blocks, shape) = (problem.spreads.len(), problem.spreads[0].shape);
-        let mut averages = Averages::new(picks.len());
+        let mut averages = Averages::new(shape, picks.len());
         for number in 0..problem.replicates {
             let (_, scores) = self.fresh_scores(problem, number)?;
             // Of each set the scores of the min-th and max-th best, and of the ones after them.
@@ -30,7 +30,7 @@ impl<P: Policy> Learner<P> {
             let chance = |pick: &Pick| {
                 let place = pick.row * blocks + pick.block;
                 if of[place] == u32::MAX {
-                    return 0.0;
+                    return Chance::NONE;
                 }
                 let score = scores[place];
                 // The k-th best of the others: the next one, where the arm is among the k itself.
@@ -39,12 +39,12 @@ impl<P: Policy> Learner<P> {
                 let critical = bar(least).min(bar(most).max(0.0));
                 let [location, scale] = problem.laws[place];
                 match threshold::inverse(location, scale) {
-                    Some(_) if critical.is_infinite() => f64::from(u8::from(critical < 0.0)),
-                    Some(inverse) => tail::above(shape, (location - critical) * inverse).0,
-                    None => f64::from(u8::from(location > critical)),
+                    Some(_) if critical.is_infinite() => Chance::certain(critical < 0.0),
+                    Some(inverse) => Chance::at(shape, (location - critical) * inverse),
+                    None => Chance::certain(location > critical),
                 }
             };
-            averages.add(&picks.iter().map(chance).collect::<Vec<f64>>());
+            averages.add(picks.iter().map(chance));
         }
         Ok(averages.inclusion())
     }
