@@ -1,7 +1,7 @@
 //! Choosing from a large table, beside what it cannot do without: decoding the file, and the bare scoring kernel.
 //!
 //! ```text
-//! campaign_scale table FILE ROWS          writes a Parquet or, by its name, a CSV of ROWS customers with 51 numbers each
+//! campaign_scale table FILE ROWS          writes ROWS customers with 51 numbers each: Parquet, or by its name csv, csv.gz, arrows
 //! campaign_scale decode FILE              the time to decode it
 //! campaign_scale kernel ROWS              the time to score ROWS customers for 10 promotions
 //! campaign_scale begin FILE CAMPAIGN      a campaign of 10 promotions with ROWS / 200 sends each, and its first round
@@ -21,6 +21,8 @@ use armwise_campaign::{
     table::{BATCH, Cell, Sheet, SheetFile, Table},
 };
 use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch};
+use arrow_ipc::writer::StreamWriter;
+use flate2::{Compression, write::GzEncoder};
 use parquet::arrow::ArrowWriter;
 use std::{
     error::Error,
@@ -53,8 +55,12 @@ fn value(i: u64, j: usize) -> f32 {
 }
 
 fn table(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
-    if file.extension().is_some_and(|extension| extension == "csv") {
-        return text(file, rows);
+    let extension = file.extension().unwrap_or_default();
+    if extension == "csv" {
+        return text(File::create(file)?, rows);
+    }
+    if extension == "gz" {
+        return text(GzEncoder::new(File::create(file)?, Compression::fast()), rows);
     }
     let batch = |first: u64| -> Result<RecordBatch, Box<dyn Error>> {
         let range = first..(first + BATCH as u64).min(rows);
@@ -66,6 +72,13 @@ fn table(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
         }
         Ok(RecordBatch::try_from_iter(columns)?)
     };
+    if extension == "arrows" {
+        let mut writer = StreamWriter::try_new_buffered(File::create(file)?, &batch(0)?.schema())?;
+        for start in (0..rows).step_by(BATCH) {
+            writer.write(&batch(start)?)?;
+        }
+        return Ok(writer.finish()?);
+    }
     let mut writer = ArrowWriter::try_new(File::create(file)?, batch(0)?.schema(), None)?;
     for start in (0..rows).step_by(BATCH) {
         writer.write(&batch(start)?)?;
@@ -74,8 +87,8 @@ fn table(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn text(file: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(file)?);
+fn text(out: impl Write, rows: u64) -> Result<(), Box<dyn Error>> {
+    let mut out = BufWriter::with_capacity(1 << 20, out);
     let names: Vec<String> = (0..D).map(|j| format!("f{j:02}")).collect();
     writeln!(out, "customer,{}", names.join(","))?;
     for i in 0..rows {

@@ -28,9 +28,10 @@ pub trait Source: Sync {
     /// [`Error::Table`] if it cannot be read or lacks a column.
     fn batches(&self, only: Option<&[String]>) -> Result<Batches, Error>;
 
-    /// A sample: `runs` runs of `run` rows each, evenly over all rows, and how many rows there are in total, or about how
-    /// many: it is for guesses that are proven later. None if that is not known before reading, or is less than `large` times the sample. The sample numbers its own rows from
-    /// 1.
+    /// A sample: `runs` runs of `run` rows each, evenly over all rows, or as many from the beginning where no other place
+    /// can be reached, and how many rows there are in total, or about how many: it is for guesses that are proven later.
+    /// None if that is not known before reading, or is less than `large` times the sample. The sample numbers its own rows
+    /// from 1.
     ///
     /// # Errors
     /// As [`batches`](Self::batches).

@@ -8,8 +8,9 @@ use super::{
     part::Part,
     prepare::{Parts, Prepared},
     sample,
+    words::told,
 };
-use crate::{Error, input::Source, recipe::Oddities};
+use crate::{Error, config::Config, input::Source, recipe::Oddities};
 use armwise::{Choosing, ChosenArm, Decision, Proof, Screen};
 use rayon::prelude::*;
 use std::sync::mpsc::sync_channel;
@@ -59,13 +60,42 @@ impl Chosen {
 impl<'a> Choices<'a> {
     /// Guesses floors from a sample of a large table.
     pub(super) fn guess(&mut self, table: &dyn Source, parts: &Parts<'_>) -> Result<(), Error> {
-        let Some((sample, share)) = sample::sample(table, parts)? else { return Ok(()) };
+        let Some((sample, share, rows)) = sample::sample(table, parts)? else { return Ok(()) };
+        parts.reservoir.begin(rows);
         let Self { main, by_mean, .. } = self;
         Ok(sample.with_arms(|arms| {
             let by_mean = || by_mean.as_mut().map_or(Ok(()), |by_mean| by_mean.guess(arms, share));
             let (main, by_mean) = rayon::join(|| main.guess(arms, share), by_mean);
             main.and(by_mean)
         })?)
+    }
+
+    /// Guesses once more, where a guess was so wrong that it left no floors at all, from the customers that were seen
+    /// when the table was read.
+    fn guess_again(&mut self, parts: &Parts<'_>) -> Result<(), Error> {
+        let Some((sample, share)) = parts.reservoir.take() else { return Ok(()) };
+        let choices = [Some(&mut self.main), self.by_mean.as_mut()].into_iter().flatten();
+        for choosing in choices.filter(|choosing| !choosing.is_done() && choosing.floors().is_none()) {
+            sample.with_arms(|arms| choosing.guess(arms, share))?;
+        }
+        Ok(())
+    }
+
+    /// Reads the table again after a guess was refuted: once, or twice if a second guess is refuted too.
+    pub(super) fn read_again(
+        &mut self,
+        parts: &Parts<'_>,
+        config: &Config,
+        mut read: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.guess_again(parts)?;
+        for _ in 0..2 {
+            read(self)?;
+            if self.prove().map_err(|error| told(config, error))? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Gives the table to the choices, part by part. Where rows are to be kept, they have these columns, too.
@@ -107,6 +137,7 @@ impl<'a> Choices<'a> {
                     customers.check(table, parts.customer())?;
                     return Err(error.into());
                 }
+                pieces.iter().filter_map(|piece| piece.main.as_ref()).for_each(|part| parts.reservoir.add(part));
                 if let Some(kept) = &mut kept {
                     for (own, piece) in own.iter().zip(&pieces) {
                         kept.add(own, &piece.given, parts.customer(), self)?;

@@ -14,6 +14,7 @@ mod part;
 mod past;
 mod prepare;
 mod probabilities;
+mod reservoir;
 mod sample;
 mod slate;
 mod summary;
@@ -182,8 +183,7 @@ pub fn choose(
     let (proven, unique) = rayon::join(|| choices.prove(), || customers.check(table, &config.customer));
     unique?;
     if !proven.map_err(|error| told(config, error))? {
-        read(&mut choices)?;
-        choices.prove().map_err(|error| told(config, error))?;
+        choices.read_again(&parts, config, |choices| read(choices).map(|_| ()))?;
     }
     let mut hold_out_rules = HoldOutRules::Scaled;
     if choices.hold_out_failed {

@@ -5,7 +5,7 @@
 //! have been contacted, and the comparison with them is fair. Of the other customers, features are made only for those
 //! that a screen marks.
 
-use super::part::Part;
+use super::{part::Part, reservoir::Reservoir};
 use crate::{
     Error,
     config::Config,
@@ -42,6 +42,8 @@ pub(super) struct Parts<'a> {
     used: Mutex<Vec<Vec<f32>>>,
     /// The numbers of the segments, from 1.
     segments: Mutex<HashMap<String, usize>>,
+    /// Customers whose features are made whatever the screens say.
+    pub(super) reservoir: Reservoir,
 }
 
 /// Panels that are screened together.
@@ -73,6 +75,7 @@ impl<'a> Parts<'a> {
             draws: hold_out_draws(&setup.config),
             used: Mutex::default(),
             segments: Mutex::default(),
+            reservoir: Reservoir::default(),
         }
     }
 
@@ -103,7 +106,8 @@ impl<'a> Parts<'a> {
         names.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Reads a batch; the main part has only rows that one of the screens marks, if any are given.
+    /// Reads a batch; the main part has only rows that one of the screens marks or the reservoir wants, if there are
+    /// screens.
     pub(super) fn prepare(&self, rows: &Rows, screens: &[Screen<'_>]) -> Result<Prepared, Error> {
         let config = &self.setup.config;
         let blocks = config.promotion.len();
@@ -186,7 +190,7 @@ impl<'a> Parts<'a> {
         [features, held]: [&mut Vec<f32>; 2],
         odd: &mut Oddities,
     ) -> Result<Vec<usize>, Error> {
-        let mut found = Vec::new();
+        let (mut found, wants) = (Vec::new(), self.reservoir.wants());
         for first in (0..rows.len()).step_by(ROWS) {
             let own = rows.piece(first, ROWS);
             let columns = self.setup.recipe.read(&own, odd)?;
@@ -198,7 +202,7 @@ impl<'a> Parts<'a> {
                 now.iter().map(|row| row - first).collect()
             };
             let mut now = next(&mut main);
-            now.retain(|&row| marked[row]);
+            now.retain(|&row| marked[row] || wants.is_some_and(|wants| wants(whole.ids[first + row])));
             columns.features(Some(&now), features);
             columns.features(Some(&next(&mut hold_out)), held);
             found.extend(now.into_iter().map(|row| first + row));

@@ -10,6 +10,7 @@ mod learn;
 mod learner;
 mod ledger;
 mod parts;
+mod raise;
 mod saved;
 mod shrinking;
 mod slate;

@@ -3,10 +3,13 @@
 //! Only candidates are kept of every part: rows that reach the floors known so far. Whenever their number has doubled,
 //! the oracle prunes them again. So memory holds the candidates only, and the answer is that of the whole. Floors may
 //! also be guessed from a sample; then the certain floors of the answer prove the guess, or all parts must be given
-//! once more.
+//! once more. Who guesses here must be ready for that, so candidates that have doubled are then pruned by a guess from
+//! a sample of themselves (`raise.rs`), which takes far less time than an answer for all of them. While rows are given, a
+//! guess is only ever raised: rows under the old one are gone.
 
 use super::Decision;
 use super::decide::{ask, decide};
+use super::raise::SAMPLE;
 use super::turns;
 use crate::input::OwnedArms;
 use crate::oracle::{Selection, rows_of};
@@ -38,21 +41,25 @@ const PART: usize = 1 << 13;
 /// # Ok::<(), armwise::Error>(())
 /// ```
 pub struct Choosing<'a> {
-    scorer: Scorer<'a>,
-    ties: Ties,
-    oracle: &'a dyn Oracle,
+    pub(super) scorer: Scorer<'a>,
+    pub(super) ties: Ties,
+    pub(super) oracle: &'a dyn Oracle,
     /// Bounds from the means and from widths in f32, prepared when floors are first known.
     bounds: OnceLock<[Option<Bounds>; 2]>,
     screening: OnceLock<Option<Arc<Screening>>>,
     /// Floors that are certain.
     certain: Option<Vec<f64>>,
     /// Floors guessed from a sample.
-    guess: Option<Vec<f64>>,
-    kept: OwnedArms,
-    scores: Vec<f64>,
+    pub(super) guess: Option<Vec<f64>>,
+    /// Whether the guess was made here, so that it may be raised here: floors that were set are proven elsewhere.
+    pub(super) is_own_guess: bool,
+    pub(super) kept: OwnedArms,
+    pub(super) scores: Vec<f64>,
     best: Option<Selection>,
     /// The oracle prunes the kept rows once there are more than this.
-    full: usize,
+    pub(super) full: usize,
+    /// How many of the kept rows a raised guess looks at.
+    pub(super) sample: usize,
     /// The row numbers that have been used as ids so far.
     numbered: Vec<Range<u64>>,
     /// How many rows were given so far.
@@ -65,7 +72,7 @@ pub enum Proof {
     /// The choice is made.
     Done,
     /// A guess from a sample was refuted: all rows are dropped and must be given once more. The floors are certain
-    /// now, so this happens at most once.
+    /// now, so this happens only once, unless a better sample is guessed from then.
     Again,
 }
 
@@ -86,6 +93,7 @@ impl<'a> Choosing<'a> {
             screening: OnceLock::new(),
             certain: None,
             guess: None,
+            is_own_guess: false,
             kept: OwnedArms::default(),
             scores: Vec::new(),
             best: None,
@@ -93,6 +101,7 @@ impl<'a> Choosing<'a> {
                 Needs::Floors { from } => from.saturating_mul(2).max(LEAST),
                 _ => LEAST,
             },
+            sample: SAMPLE,
             numbered: Vec::new(),
             rows: 0,
         }
@@ -105,7 +114,7 @@ impl<'a> Choosing<'a> {
     }
 
     /// Guesses floors from a sample that is this share of all rows, so that most rows are pruned by their bounds. The
-    /// rows of the sample must be given again with the parts.
+    /// rows of the sample must be given again with the parts. After some parts, a guess only raises the floors.
     ///
     /// # Errors
     /// A typed error for bad arms.
@@ -116,6 +125,7 @@ impl<'a> Choosing<'a> {
             let scores = Scores::new(&scores, blocks, *sample, self.ties, self.scorer.round)?;
             if let Some(guess) = self.oracle.guess_floors(&scores, share)? {
                 self.set_floors(guess)?;
+                self.is_own_guess = true;
             }
         }
         Ok(())
@@ -149,7 +159,13 @@ impl<'a> Choosing<'a> {
         if found != expected {
             return Err(Error::Dimension { what: "floors", expected, found });
         }
-        self.guess = Some(floors);
+        // Rows under the old floors may be gone.
+        let before = self.guess.take().filter(|_| self.rows > 0);
+        self.guess = Some(match before {
+            Some(before) => before.iter().zip(&floors).map(|(a, b)| a.max(*b)).collect(),
+            None => floors,
+        });
+        self.is_own_guess = false;
         Ok(())
     }
 
@@ -230,6 +246,9 @@ impl<'a> Choosing<'a> {
             // Which rows matter depends on those taken before.
             return Ok(());
         }
+        if self.is_own_guess && self.raise_guess()? {
+            return Ok(());
+        }
         let own = if self.oracle.needs() == Needs::All { None } else { Some(self.ask()) };
         let own = match own {
             Some(Ok(best)) => Some(best).filter(|best| best.floors.is_some()),
@@ -249,10 +268,7 @@ impl<'a> Choosing<'a> {
         }
         let count = self.kept.len();
         if rows.len() < count {
-            let blocks = self.scorer.blocks.len();
-            let kept = rows.iter().flat_map(|row| &self.scores[row * blocks..(row + 1) * blocks]);
-            self.scores = kept.copied().collect();
-            self.kept.retain(&rows);
+            self.retain(&rows);
         }
         self.certain = own.and_then(|own| own.floors).or(self.certain.take());
         self.full = (2 * self.kept.len()).max(self.full);
@@ -260,8 +276,18 @@ impl<'a> Choosing<'a> {
         Ok(())
     }
 
+    /// Keeps only these of the kept rows, ascending.
+    pub(super) fn retain(&mut self, rows: &[usize]) {
+        let blocks = self.scorer.blocks.len();
+        for (place, row) in rows.iter().enumerate() {
+            self.scores.copy_within(row * blocks..(row + 1) * blocks, place * blocks);
+        }
+        self.scores.truncate(rows.len() * blocks);
+        self.kept.retain(rows);
+    }
+
     /// Hides scores below the floors from the oracle, to save it work; starts at index `first` of the scores.
-    fn mask(&mut self, first: usize) {
+    pub(super) fn mask(&mut self, first: usize) {
         let Some(floors) = self.floors() else { return };
         for scores in self.scores[first..].chunks_exact_mut(floors.len()) {
             let below = scores.iter_mut().zip(&floors).filter(|(score, floor)| **score < **floor);
@@ -303,6 +329,8 @@ impl<'a> Choosing<'a> {
         if self.best.is_some() || self.scorer.in_turn.is_some() {
             return Ok(Proof::Done);
         }
+        // Without a guess, the parts that come again are pruned by what is certain only.
+        self.is_own_guess = false;
         let Some(guess) = self.guess.take() else {
             let (kept, rows) = (self.kept.len(), self.rows);
             let best = self.ask().map_err(|error| match error {

@@ -170,6 +170,26 @@ impl OwnedArms {
         self.len = rows.len();
     }
 
+    /// The keys of some rows, without features and flags.
+    pub(crate) fn keys_of(&self, rows: &[usize]) -> Self {
+        let who = match &self.who {
+            Who::Numbers(first) => Who::Ids(rows.iter().map(|&row| first + row as u64).collect()),
+            Who::Ids(ids) => Who::Ids(rows.iter().map(|&row| ids[row]).collect()),
+            Who::Names(names) => {
+                let mut own = Names::default();
+                rows.iter().for_each(|&row| own.push(names.get(row), names.ids()[row]));
+                Who::Names(own)
+            }
+        };
+        let column = |column: &OwnedColumn| {
+            let mut values = Vec::new();
+            pick(&column.values, column.per_row, rows, &mut values);
+            OwnedColumn { name: column.name.clone(), values, per_row: column.per_row }
+        };
+        let columns = self.columns.iter().map(column).collect();
+        Self { features: Stored::Nothing, dim: self.dim, len: rows.len(), who, eligible: None, columns }
+    }
+
     /// Refuses an id or a name that appears twice, as rows of several parts may have.
     pub(crate) fn check_unique(&self) -> Result<(), Error> {
         match &self.who {

@@ -13,6 +13,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use std::{
     fs::File,
     io::{Read, Seek, SeekFrom},
+    ops::Range,
 };
 
 use super::batches::Inner;
@@ -25,16 +26,13 @@ const LARGEST_BATCH: u64 = 1 << 31;
 /// Opens a file or a stream, whichever it is; `only` are the columns to be read.
 pub(super) fn open(mut file: File, only: Option<Vec<usize>>) -> Result<(SchemaRef, Box<Inner>), ArrowError> {
     let size = file.metadata()?.len();
-    let mut magic = Vec::new();
-    file.seek(SeekFrom::Start(0))?;
-    (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
-    Ok(if magic == MAGIC {
+    Ok(if begins(&mut file)? > 0 {
         check_file(&mut file, size)?;
         file.seek(SeekFrom::Start(0))?;
         let reader = FileReader::try_new_buffered(file, only)?;
         (reader.schema(), Box::new(reader))
     } else {
-        check_stream(&mut file, size)?;
+        messages(&mut file, 0, size)?;
         file.seek(SeekFrom::Start(0))?;
         let reader = StreamReader::try_new_buffered(file, only)?;
         (reader.schema(), Box::new(reader))
@@ -81,10 +79,27 @@ fn check_file(file: &mut File, size: u64) -> Result<(), ArrowError> {
     Ok(())
 }
 
+/// A message of a stream.
+pub(super) struct Piece {
+    /// Its bytes.
+    pub(super) range: Range<u64>,
+    /// How many rows it has; none if it is a schema or a dictionary.
+    pub(super) rows: Option<usize>,
+}
+
+/// The stream inside a file of either form begins here.
+pub(super) fn begins(file: &mut File) -> std::io::Result<u64> {
+    let mut magic = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    Ok(if magic == MAGIC { 8 } else { 0 })
+}
+
 /// A stream is a sequence of messages: an optional marker, the length of a header, the header, and a body.
-fn check_stream(file: &mut File, size: u64) -> Result<(), ArrowError> {
-    let mut at = 0;
+pub(super) fn messages(file: &mut File, mut at: u64, size: u64) -> Result<Vec<Piece>, ArrowError> {
+    let mut found = Vec::new();
     while at + 4 <= size {
+        let start = at;
         let mut length = bytes(file, at, 4)?;
         at += 4;
         if length == [0xff; 4] && at + 4 <= size {
@@ -102,8 +117,10 @@ fn check_stream(file: &mut File, size: u64) -> Result<(), ArrowError> {
         let body = within(message.bodyLength(), size - at)?;
         check_unpacked(file, &message, at, body)?;
         at += body;
+        let rows = message.header_as_record_batch().map(|batch| usize::try_from(batch.length()).unwrap_or(0));
+        found.push(Piece { range: start..at, rows });
     }
-    Ok(())
+    Ok(found)
 }
 
 /// A compressed buffer begins with its length once it is unpacked, in eight bytes; -1 means that it is not packed.

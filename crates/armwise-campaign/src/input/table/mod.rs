@@ -7,6 +7,7 @@
 
 mod arrays;
 mod arrow;
+mod arrow_spread;
 mod batches;
 mod csv;
 mod decode;

@@ -4,7 +4,7 @@
 //! A stream must be copied into a file first, for [`Table::from_file`].
 
 use super::{
-    BATCH, MOST_COLUMNS, arrow,
+    BATCH, MOST_COLUMNS, arrow, arrow_spread,
     batches::{Batches, Inner, places},
     csv::CsvReader,
     guard::guarded,
@@ -196,7 +196,8 @@ impl Source for Table {
         guarded(|| self.read(only)).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)))
     }
 
-    /// A Parquet file tells its number of rows beforehand, a plain text file nearly; the others do not.
+    /// Parquet and Arrow files tell their number of rows beforehand, a text file nearly; a workbook does not. Of packed
+    /// text it is the beginning, since no other place can be reached.
     fn spread(
         &self,
         only: &[String],
@@ -206,11 +207,23 @@ impl Source for Table {
     ) -> Result<Option<(Batches, usize)>, Error> {
         if matches!(self.format, Format::Csv | Format::Tsv) {
             let rules = self.text_rules();
-            let lines = spread::lines(&self.file, &rules, runs, run, large).map_err(|error| self.refused(error))?;
-            let Some(lines) = lines else { return Ok(None) };
-            let rows = lines.rows;
             let places = |reader: &CsvReader| places(&self.name, &reader.schema(), only);
-            return Ok(lines.batches(&self.name, &rules, places)?.map(|batches| (batches, rows)));
+            let lines = spread::lines(&self.file, &rules, runs, run, large).map_err(|error| self.refused(error))?;
+            if let Some(lines) = lines {
+                let rows = lines.rows;
+                return Ok(lines.batches(&self.name, &rules, places)?.map(|batches| (batches, rows)));
+            }
+            let packed = spread::beginning(&self.file, &self.name, &rules, large * runs * run);
+            let Some(packed) = packed.map_err(|error| self.refused(error))? else { return Ok(None) };
+            return packed.batches(&self.name, (runs * run, large), places);
+        }
+        if self.format == Format::Arrow {
+            let read = || {
+                let places = |schema: &SchemaRef| places(&self.name, schema, only);
+                let found = arrow_spread::sample(&self.file, (runs, run, large), places)?;
+                Ok(found.map(|(schema, batches, rows)| (Batches::new(&self.name, schema, batches), rows)))
+            };
+            return guarded(read).unwrap_or_else(|damage| Err(Error::table(&self.name, damage)));
         }
         if self.format != Format::Parquet {
             return Ok(None);

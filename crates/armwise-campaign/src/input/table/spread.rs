@@ -2,7 +2,8 @@
 //!
 //! A text file does not tell its number of rows, but its bytes do, nearly. A run begins after the first line break behind a
 //! place in the file, which may lie inside a quoted field. So what comes of it is only good for guesses: if anything about
-//! the sample is odd, there is none, and the table is read without.
+//! the sample is odd, there is none, and the table is read without. Of packed text only the beginning can be had, and how
+//! many of the packed bytes that took.
 
 use super::{
     batches::Batches,
@@ -11,13 +12,21 @@ use super::{
 };
 use crate::Error;
 use arrow_array::RecordBatch;
+use flate2::read::MultiGzDecoder;
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// How much of the file tells how long a line is.
 const HEAD: usize = 1 << 16;
+
+/// How much of packed text, once it is unpacked, tells how long a line is.
+const UNPACKED: u64 = 1 << 20;
 
 /// Lines from all over a text file.
 pub(super) struct Lines {
@@ -74,6 +83,84 @@ pub(super) fn lines(
     }
     let rows = likely(taken, text.len() - header);
     Ok((rows >= large * taken).then_some(Lines { text, rows }))
+}
+
+/// A file from its start, with the bytes counted that were read.
+struct Counted {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Counted {
+    fn new(file: &File) -> io::Result<(Self, Arc<AtomicU64>)> {
+        let (mut file, read) = (file.try_clone()?, Arc::default());
+        file.seek(SeekFrom::Start(0))?;
+        Ok((Self { file, read: Arc::clone(&read) }, read))
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(out)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// The first rows of packed text.
+pub(super) struct Beginning {
+    reader: CsvReader,
+    read: Arc<AtomicU64>,
+    all: u64,
+}
+
+/// Opens packed text. None for a file that is not packed, is odd, or seems to have fewer than `least` lines.
+pub(super) fn beginning(file: &File, name: &str, rules: &TableRules, least: usize) -> io::Result<Option<Beginning>> {
+    let (mut input, read) = Counted::new(file)?;
+    let all = input.file.metadata()?.len();
+    let mut magic = Vec::new();
+    (&mut input).take(2).read_to_end(&mut magic)?;
+    if magic != [0x1f, 0x8b] {
+        return Ok(None);
+    }
+    input.file.seek(SeekFrom::Start(0))?;
+    read.store(0, Ordering::Relaxed);
+    let mut text = Vec::new();
+    if MultiGzDecoder::new(BufReader::with_capacity(1 << 12, input)).take(UNPACKED).read_to_end(&mut text).is_err() {
+        return Ok(None);
+    }
+    let breaks = text.split(|byte| *byte == b'\n').count() - 1;
+    if (all as f64 * breaks as f64 / read.load(Ordering::Relaxed).max(1) as f64) < least as f64 {
+        return Ok(None);
+    }
+    let (input, read) = Counted::new(file)?;
+    let reader = CsvReader::open(name, BufReader::with_capacity(1 << 16, input), rules);
+    Ok(reader.ok().map(|reader| Beginning { reader, read, all }))
+}
+
+impl Beginning {
+    /// At least `count` rows from the beginning as batches of these columns, and about how many rows there are in all; none
+    /// if they cannot be read, or are more than one in `large`.
+    #[expect(clippy::cast_sign_loss, reason = "numbers of bytes and rows are not negative")]
+    pub(super) fn batches(
+        self,
+        name: &str,
+        (count, large): (usize, usize),
+        places: impl FnOnce(&CsvReader) -> Result<Vec<usize>, Error>,
+    ) -> Result<Option<(Batches, usize)>, Error> {
+        let Self { mut reader, read, all } = self;
+        reader.keep(&places(&reader)?);
+        let (schema, decimal) = (reader.schema(), reader.decimal);
+        let (mut batches, mut taken): (Vec<RecordBatch>, usize) = (Vec::new(), 0);
+        while taken < count {
+            let Some(Ok(batch)) = reader.next() else { return Ok(None) };
+            taken += batch.num_rows();
+            batches.push(batch);
+        }
+        let rows = (taken as f64 * all as f64 / read.load(Ordering::Relaxed).max(1) as f64) as usize;
+        let batches = Batches::new(name, schema, batches.into_iter().map(Ok)).with_decimal(decimal);
+        Ok((rows >= large * taken).then_some((batches, rows)))
+    }
 }
 
 impl Lines {
