@@ -36,7 +36,8 @@ impl Server {
         let app = Arc::new(App::new(options, stopping.clone()));
         if app.tokens.all()?.is_none() && !app.is_local {
             return Err(Fault::invalid(format!(
-                "{listen_at} can be reached by others, and there are no tokens; make one first, or listen at 127.0.0.1"
+                "{listen_at} can be reached by others, and there are no tokens; make one first (armwise token add NAME --scope \
+                 decide,reward), or listen at 127.0.0.1"
             )));
         }
         let runtime = runtime::Builder::new_multi_thread()

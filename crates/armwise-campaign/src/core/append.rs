@@ -13,7 +13,7 @@ use super::{
     decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
     fold::{Last, Played},
     model,
-    recent::Recent,
+    recent::{Recent, Were},
     settled::{OPEN_SEGMENTS, Shelf},
     state::State,
     state_bytes::StateFormat,
@@ -101,6 +101,10 @@ struct Before {
     head: Head,
     /// The rules that hold, their entry and the names of the blocks, where an amendment is among the commands.
     rules: Option<(Setup, u64, Vec<String>)>,
+    /// What is merged of the segments that are settled, where others may be faster.
+    prefix: Option<Prefix>,
+    /// The rounds at hand, where that is all that changes there.
+    rounds: Option<Were>,
 }
 
 impl Campaign {
@@ -150,6 +154,7 @@ impl Campaign {
             prefix: None,
             recent: RefCell::default(),
             away: RefCell::default(),
+            keys: RefCell::default(),
         })
     }
 
@@ -185,24 +190,44 @@ impl Campaign {
         }
         let alone = drafts.len() == 1 && self.state.length == 1;
         // One command of a large round changes nothing before it is written.
-        let before = (!alone).then(|| {
+        let mut before = (!alone).then(|| {
             let amends = drafts.iter().any(|draft| draft.command.kind() == Kind::Amend);
             let rules = amends.then(|| (self.setup.clone(), self.rules_now, self.blocks.clone()));
             let settles = self.is_checkpoint_due(self.head.seq + drafts.len() as u64);
-            Before { state: Undo::of(&self.state, drafts, settles), head: self.head, rules }
+            let shared = self.journal.is_shared();
+            Before {
+                state: Undo::of(&self.state, drafts, settles),
+                head: self.head,
+                rules,
+                prefix: self.prefix.clone().filter(|_| shared),
+                rounds: self.recent.get_mut().before(drafts).filter(|_| shared),
+            }
         });
         let done = match drafts {
             [] => Ok(Vec::new()),
             [draft] if alone => self.write_one(draft, ready).map(|entry| vec![entry]),
             _ => self.write_several(drafts, ready),
         };
-        if done.is_err() || self.state.length == 1 {
+        if self.state.length == 1 {
             *self.recent.get_mut() = Recent::default();
+        }
+        let keys = self.keys.get_mut();
+        drafts.iter().filter_map(|draft| draft.key).for_each(|key| drop(keys.remove(key.as_str())));
+        if let Err(error) = &done {
+            // Whoever was only too late, or was not heard, is right about everything else.
+            let late = matches!(error, Error::HeadMoved { .. } | Error::Unavailable { .. });
+            match before.as_mut().and_then(|before| before.rounds.take()).filter(|_| late) {
+                Some(rounds) => self.recent.get_mut().restore(rounds),
+                None => *self.recent.get_mut() = Recent::default(),
+            }
+            if let Some(before) = &mut before {
+                self.prefix = before.prefix.take().filter(|_| late);
+            }
         }
         self.recent.get_mut().shrink();
         if let (Err(_), Some(before)) = (&done, before) {
             before.state.restore(&mut self.state);
-            (self.head, self.prefix) = (before.head, None);
+            self.head = before.head;
             if let Some(rules) = before.rules {
                 (self.setup, self.rules_now, self.blocks) = rules;
             }
@@ -362,6 +387,10 @@ impl Campaign {
             own.for_each(|(_, played)| played.closed = true);
         }
         recent.keep_rounds(planned.rounds);
+        match &draft.command {
+            Command::Choose(chosen) => recent.keep_heard(chosen.round, Vec::new()),
+            command => recent.hear(entry.seq, command.kind(), draft.outcomes),
+        }
         for (segment, sums) in planned.sums {
             if let Some(&hash) = state.sums.get(&segment) {
                 recent.keep_sums(segment, hash, sums);

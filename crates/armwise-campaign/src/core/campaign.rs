@@ -19,7 +19,7 @@ use armwise::Model;
 use std::{
     borrow::Cow,
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::RangeInclusive,
     path::Path,
     sync::Arc,
@@ -50,10 +50,12 @@ pub struct Campaign {
     pub(super) recent: RefCell<Recent>,
     /// Segments that are put away and at hand.
     pub(super) away: RefCell<Away>,
+    /// Keys that were looked up ahead, with their entries; none for a key that no entry has.
+    pub(super) keys: RefCell<HashMap<String, Option<Entry>>>,
 }
 
 /// The sums of all segments up to `through`, merged.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Prefix {
     pub(super) through: u64,
     pub(super) model: Model,
@@ -76,9 +78,22 @@ impl Campaign {
         let now = state.rules.last().map_or(1, |rules| rules.seq);
         let blocks = blocks::named(&[], &setup.config);
         let (first_blocks, setup) = (setup.config.promotion.len(), *setup);
-        let (recent, away) = (RefCell::default(), RefCell::default());
-        let mut campaign =
-            Self { journal, setup, rules_now: 1, blocks, first_blocks, state, head, checkpoint, prefix, recent, away };
+        let (recent, away, keys) = (RefCell::default(), RefCell::default(), RefCell::default());
+        let rules_now = 1;
+        let mut campaign = Self {
+            journal,
+            setup,
+            rules_now,
+            blocks,
+            first_blocks,
+            state,
+            head,
+            checkpoint,
+            prefix,
+            recent,
+            away,
+            keys,
+        };
         if now > 1 {
             campaign.setup.recipe = campaign.recipe_of_entry(u64::MAX)?.into_owned();
             campaign.obey(now, campaign.amended(now)?);
@@ -200,7 +215,7 @@ impl Campaign {
     }
 
     /// The entry whose recipe held after entry `until`.
-    fn recipe_seq(&self, until: u64) -> u64 {
+    pub(super) fn recipe_seq(&self, until: u64) -> u64 {
         self.state.recipes.iter().rev().copied().find(|&seq| seq <= until).unwrap_or(1)
     }
 
@@ -473,6 +488,9 @@ impl Campaign {
     pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
         self.not_compacted(round)?;
         let info = self.info(round)?;
+        if let Some(known) = self.recent.borrow().heard.get(&round).filter(|known| hear_all(known) == info.heard) {
+            return Ok(known.clone());
+        }
         let mut heard = self.journal.heard(round)?;
         // A reader does not see what is written meanwhile.
         heard.retain(|heard| heard.seq <= self.head.seq);

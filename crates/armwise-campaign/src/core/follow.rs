@@ -11,6 +11,7 @@ use super::{
     recent::{Away, Recent},
     settled::Shelf,
     sums,
+    undo::Undo,
 };
 use crate::Error;
 use std::{collections::BTreeMap, sync::Arc};
@@ -33,9 +34,24 @@ impl Campaign {
     /// [`Error::WentBack`] if the journal is not the one that was seen before, [`Error::Damaged`], and those of the store.
     /// Nothing has changed then.
     pub fn follow(&mut self) -> Result<u64, Error> {
+        self.follow_with(None)
+    }
+
+    /// Waits for a turn to append, and goes on to the journal's last entry, which stays the last one until this campaign
+    /// appends or ends its turn; how many entries that took.
+    pub(crate) fn begin_turn(&mut self) -> Result<u64, Error> {
+        let found = self.journal.begin_turn(self.head.seq)?;
+        self.follow_with(found)
+    }
+
+    /// As [`follow`](Self::follow), with what is known already of the journal's head and of what is new.
+    fn follow_with(&mut self, mut found: Option<(Head, News)>) -> Result<u64, Error> {
         let first = self.head.seq;
         loop {
-            let head = self.journal.head()?;
+            let (head, known) = match found.take() {
+                Some((head, news)) => (head, Some(news)),
+                None => (self.journal.head()?, None),
+            };
             if head == self.head {
                 return Ok(head.seq - first);
             }
@@ -43,19 +59,25 @@ impl Campaign {
                 return Err(self.went_back(&head));
             }
             if head.seq - self.head.seq > FAR {
+                self.keys.get_mut().clear();
                 self.begin_anew()?;
                 continue;
             }
-            let news = self.journal.news(self.head.seq)?;
+            // One of the new entries may have a key that none had before.
+            self.keys.get_mut().clear();
+            let news = known.map_or_else(|| self.journal.news(self.head.seq), Ok)?;
             if news.entries.first().is_none_or(|entry| entry.follows(&self.head).is_err()) {
                 let own = self.journal.entry(self.head.seq)?;
                 if own.is_none_or(|own| own.head() != self.head) {
                     return Err(self.went_back(&head));
                 }
             }
-            let (state, own) = (self.state.clone(), self.head);
-            if self.take_news(&news).is_err() {
-                (self.state, self.head, self.prefix) = (state, own, None);
+            let (read, own) = (read(&news), self.head);
+            let all = read.iter().flatten().map(|(command, changes)| (command, changes));
+            let undo = Undo::of_news(&self.state, all);
+            if read.and_then(|read| self.take_news(&news, &read)).is_err() {
+                undo.restore(&mut self.state);
+                (self.head, self.prefix) = (own, None);
                 *self.recent.get_mut() = Recent::default();
                 // What was put away is that of a later checkpoint, or it is damaged.
                 self.begin_anew()?;
@@ -100,23 +122,20 @@ impl Campaign {
         Error::WentBack { path: self.journal.path().to_owned(), seen: self.head.seq, found: found.seq }
     }
 
-    fn take_news(&mut self, news: &News) -> Result<(), String> {
+    fn take_news(&mut self, news: &News, read: &[(Command, Changes)]) -> Result<(), String> {
         let Self { state, journal, head, prefix, checkpoint, recent, setup, .. } = self;
         let (recent, mut shelf) = (recent.get_mut(), Shelf::of(&**journal));
         let several = state.length > 1;
         let mut rules = None;
-        for entry in &news.entries {
+        for (entry, (command, changes)) in news.entries.iter().zip(read) {
             entry.follows(head)?;
-            let bad = |error: serde_json::Error| format!("entry {} ({}): {error}", entry.seq, entry.kind.name());
-            let (command, changes) =
-                (entry.command().map_err(bad)?, serde_json::from_str(&entry.changes).map_err(bad)?);
-            let changed = state.advance(entry, &command, &changes, &mut shelf)?;
+            let changed = state.advance(entry, command, changes, &mut shelf)?;
             *head = entry.head();
             prefix.take_if(|prefix| changed.is_some_and(|segment| segment <= prefix.through));
             if entry.kind == Kind::Checkpoint {
                 *checkpoint = entry.seq;
             }
-            match &command {
+            match command {
                 Command::Amend(new) => {
                     if new.recipe.is_some() {
                         (*recent, *prefix) = (Recent::default(), None);
@@ -139,11 +158,12 @@ impl Campaign {
                         hold_out_default: config.hold_out_default(),
                         aside: BTreeMap::new(),
                     })));
+                    recent.keep_heard(chosen.round, Vec::new());
                 }
-                _ if several => recent.hear_of(entry, &command, &changes, news),
+                _ if several => recent.hear_of(entry, command, changes, news),
                 _ => {}
             }
-            if let Command::Close(Closing::Through(range)) = &command {
+            if let Command::Close(Closing::Through(range)) = command {
                 let closed =
                     |round: &u64| state.rounds.get(round).is_some_and(|info| info.closed_by == Some(entry.seq));
                 let own = recent.rounds.range_mut(..=range.through).filter(|(round, _)| closed(round));
@@ -164,6 +184,13 @@ impl Campaign {
     }
 }
 
+/// The commands of entries and what they changed.
+fn read(news: &News) -> Result<Vec<(Command, Changes)>, String> {
+    let of = |entry: &Entry| Ok((entry.command()?, serde_json::from_str(&entry.changes)?));
+    let bad = |entry: &Entry, error: serde_json::Error| format!("entry {} ({}): {error}", entry.seq, entry.kind.name());
+    news.entries.iter().map(|entry| of(entry).map_err(|error| bad(entry, error))).collect()
+}
+
 impl Recent {
     /// What an entry of another replica changed in rounds that are at hand.
     fn hear_of(&mut self, entry: &Entry, command: &Command, changes: &Changes, news: &News) {
@@ -176,6 +203,9 @@ impl Recent {
         let nothing = Vec::new();
         let outcomes = news.outcomes.get(&entry.seq).unwrap_or(&nothing);
         let known = entry.rows == outcomes.len() as u64 && digest_outcomes(outcomes) == entry.digest;
+        if known {
+            self.hear(entry.seq, entry.kind, outcomes);
+        }
         for change in &changes.rounds {
             if !known {
                 // It is read again when it is needed.

@@ -79,6 +79,26 @@ pub struct News {
     pub sums: BTreeMap<u64, Vec<u8>>,
 }
 
+/// What commands that wait will ask for.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Rounds whose decisions and outcomes are needed.
+    pub rounds: Vec<u64>,
+    /// Keys that may be those of entries.
+    pub keys: Vec<String>,
+}
+
+/// What was read ahead for commands that wait.
+#[derive(Debug, Clone, Default)]
+pub struct Ahead {
+    /// The decisions of the rounds that were asked for, in their order, each with its entry.
+    pub decisions: BTreeMap<u64, Vec<(u64, Sent)>>,
+    /// Their outcomes, as [`Journal::heard`] gives them.
+    pub heard: BTreeMap<u64, Vec<Heard>>,
+    /// The entries that have one of the keys.
+    pub keyed: Vec<Entry>,
+}
+
 /// Makes the entries once their rows are written.
 pub type Seal<'a> = &'a mut dyn FnMut() -> Result<Vec<Record>, Error>;
 
@@ -145,12 +165,29 @@ pub trait Journal: fmt::Debug + Send {
         Ok(News { entries: self.entries(after)?, ..News::default() })
     }
 
-    /// Waits until nobody else appends, and keeps the others waiting until the next append is done, or until this is ended.
-    /// What is read meanwhile is what that append is made against.
+    /// What commands that wait will ask for, in one step; nothing where single steps cost nothing.
     ///
     /// # Errors
     /// Of the store.
-    fn turn(&mut self, _on: bool) -> Result<(), Error> {
+    fn ahead(&self, _wanted: &Wanted) -> Result<Option<Ahead>, Error> {
+        Ok(None)
+    }
+
+    /// Waits until nobody else appends, and keeps the others waiting until the next append is done, or until this is ended.
+    /// What is read meanwhile is what that append is made against. Gives the head and what came after an entry; nothing
+    /// where nobody else can append.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn begin_turn(&mut self, _after: u64) -> Result<Option<(Head, News)>, Error> {
+        Ok(None)
+    }
+
+    /// Lets the others append, if nothing was.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn end_turn(&mut self) -> Result<(), Error> {
         Ok(())
     }
 

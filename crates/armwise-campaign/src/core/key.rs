@@ -60,7 +60,9 @@ impl Campaign {
         same: impl FnOnce(&Command) -> bool,
     ) -> Result<Option<(Entry, Command)>, Error> {
         let Some(key) = key else { return Ok(None) };
-        let Some(entry) = self.journal.keyed(key.as_str())? else { return Ok(None) };
+        let known = self.keys.borrow().get(key.as_str()).cloned();
+        let found = known.map_or_else(|| self.journal.keyed(key.as_str()), Ok)?;
+        let Some(entry) = found else { return Ok(None) };
         let path = || self.journal.path().to_owned();
         if entry.seq > self.head.seq {
             return Err(Error::HeadMoved { path: path(), expected: self.head.seq, found: entry.seq });

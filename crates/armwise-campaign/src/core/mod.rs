@@ -11,6 +11,7 @@
 //! ([`mod@fold`]), so it does not depend on when or in which order rewards came.
 
 mod activate;
+mod ahead;
 mod amend;
 mod append;
 mod aside;
@@ -81,7 +82,7 @@ pub use entry::{Changes, Entry, Head, RoundChange, SumsChange};
 pub use fate::Fate;
 pub use folding::fold;
 pub use hash::Sha;
-pub use journal::{Check, EachDecision, EachEntry, Journal, Kept, Named, News, Record, Rows, Seal};
+pub use journal::{Ahead, Check, EachDecision, EachEntry, Journal, Kept, Named, News, Record, Rows, Seal, Wanted};
 pub use key::Key;
 pub use learn::{Feedback, LearnOptions, Learned, learn, learn_with};
 pub use log::log;

@@ -4,7 +4,7 @@
 //! copy is kept. For everything else, and for a checkpoint, the whole state is copied.
 
 use super::{
-    Command, Draft, RoundInfo, Sha,
+    Changes, Command, Draft, Outcome, RoundInfo, Sha,
     aside::Aside,
     fold::segment_of,
     state::{Held, State},
@@ -40,6 +40,21 @@ impl Undo {
         if small { Self::Rounds(kept) } else { Self::Whole(Box::new(state.clone())) }
     }
 
+    /// Of a state that these entries of others are about to change.
+    pub(super) fn of_news<'a>(state: &State, news: impl Iterator<Item = (&'a Command, &'a Changes)>) -> Self {
+        let mut kept = Touched { model: state.model, rounds: BTreeMap::new(), segments: BTreeMap::new() };
+        let mut take = |(command, changes): (&Command, &Changes)| match rounds_of(command, &[]) {
+            Some(own) if !matches!(command, Command::Fold(_)) => {
+                own.into_iter().for_each(|round| kept.keep(state, round));
+                changes.rounds.iter().for_each(|change| kept.keep(state, change.round));
+                changes.sums.is_empty()
+            }
+            _ => false,
+        };
+        let small = state.length > 1 && news.into_iter().all(&mut take);
+        if small { Self::Rounds(kept) } else { Self::Whole(Box::new(state.clone())) }
+    }
+
     /// Gives it back.
     pub(super) fn restore(self, state: &mut State) {
         match self {
@@ -64,6 +79,19 @@ impl Undo {
     }
 }
 
+/// The rounds that a command changes, which is none where it only learns what was heard; nothing where it may change any.
+pub(super) fn rounds_of(command: &Command, outcomes: &[Outcome]) -> Option<Vec<u64>> {
+    match command {
+        Command::Choose(chosen) => Some(vec![chosen.round]),
+        Command::Learn(told) | Command::Correct(told) | Command::Undelivered(told) => {
+            let own = outcomes.iter().map(|outcome| outcome.decision.round);
+            Some(own.chain(told.aside.iter().map(|put| put.round)).collect())
+        }
+        Command::Fold(_) => Some(Vec::new()),
+        _ => None,
+    }
+}
+
 fn put<T>(map: &mut BTreeMap<u64, T>, key: u64, value: Option<T>) {
     match value {
         Some(value) => map.insert(key, value),
@@ -74,15 +102,13 @@ fn put<T>(map: &mut BTreeMap<u64, T>, key: u64, value: Option<T>) {
 impl Touched {
     /// Keeps what a draft changes; whether that is all it can change.
     fn take(&mut self, state: &State, draft: &Draft<'_>) -> bool {
-        match &draft.command {
-            Command::Choose(chosen) => self.keep(state, chosen.round),
-            Command::Learn(told) | Command::Correct(told) | Command::Undelivered(told) => {
-                draft.outcomes.iter().for_each(|outcome| self.keep(state, outcome.decision.round));
-                told.aside.iter().for_each(|put| self.keep(state, put.round));
+        match rounds_of(&draft.command, draft.outcomes) {
+            Some(rounds) if !matches!(draft.command, Command::Fold(_)) => {
+                rounds.into_iter().for_each(|round| self.keep(state, round));
+                true
             }
-            _ => return false,
+            _ => false,
         }
-        true
     }
 
     fn keep(&mut self, state: &State, round: u64) {

@@ -5,7 +5,8 @@ use super::{
     catalogue::{Shelf, bytes},
     options::Measured,
     slate::ToChoose,
-    writer::{Made, Make, Then, ToDecide, Writer},
+    work::{Made, Make, Then, ToDecide},
+    writer::Writer,
 };
 use crate::{
     Error,

@@ -4,7 +4,7 @@
 //! anew. After a while it is given up with an error that says so, and a request with a key can be sent again.
 
 use super::{catalogue::Shelf, options::Measured, writer::Writer};
-use crate::Error;
+use crate::{Campaign, Error};
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{Arc, atomic::Ordering},
@@ -80,8 +80,12 @@ impl Writer {
 
     /// Goes on to what others appended.
     pub(super) fn catch_up(&mut self) -> Result<u64, Error> {
+        self.catch_up_by(Campaign::follow)
+    }
+
+    fn catch_up_by(&mut self, follow: fn(&mut Campaign) -> Result<u64, Error>) -> Result<u64, Error> {
         let (begun, rules) = (Instant::now(), self.campaign.rules_seq());
-        let followed = self.campaign.follow();
+        let followed = follow(&mut self.campaign);
         self.following.last = Instant::now();
         let count = followed?;
         if count == 0 {
@@ -110,20 +114,17 @@ impl Writer {
     /// appended. Whoever has lost once is served in the order of coming.
     pub(super) fn begin_turn(&mut self) {
         let Some(calm) = self.following.contended.filter(|_| self.campaign.is_shared()) else { return };
-        // What cannot be done here is told by the append.
-        if self.campaign.journal_mut().turn(true).is_ok() {
-            let followed = self.catch_up();
-            self.following.contended = match followed {
-                Ok(0) => Some(calm + 1).filter(|&calm| calm < CALM),
-                _ => Some(0),
-            };
-        }
+        self.following.contended = match self.catch_up_by(Campaign::begin_turn) {
+            Ok(0) => Some(calm + 1).filter(|&calm| calm < CALM),
+            // What cannot be done here is told by the append.
+            _ => Some(0),
+        };
     }
 
     /// Lets the others append.
     pub(super) fn end_turn(&mut self) {
         if self.campaign.is_shared() {
-            let _ = self.campaign.journal_mut().turn(false);
+            let _ = self.campaign.journal_mut().end_turn();
         }
     }
 

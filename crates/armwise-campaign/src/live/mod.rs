@@ -11,12 +11,14 @@
 
 mod answer;
 mod ask;
+mod batch;
 mod begin;
 mod catalogue;
 mod clockwork;
 mod flight;
 mod follow;
 mod json;
+mod judge;
 mod numbers;
 mod options;
 mod published;
@@ -24,6 +26,7 @@ mod ready;
 mod request;
 mod seen;
 mod slate;
+mod work;
 mod writer;
 
 pub use answer::{ArmsChanged, Decided, DecidedArm, Done, Load, Rewarded, RewardedArm};
@@ -56,7 +59,8 @@ use std::{
     thread::JoinHandle,
     time::{Duration, Instant},
 };
-use writer::{Job, Shared, Work, Writer};
+use work::{Job, Work};
+use writer::{Shared, Writer};
 
 /// Takes an answer once it is on the disk, in the writer's thread: it must be quick, and must not wait for the campaign.
 pub type Reply<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;

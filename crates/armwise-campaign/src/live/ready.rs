@@ -8,7 +8,7 @@ use super::{
     flight::Flight,
     request::RewardsRequest,
     slate::ToChoose,
-    writer::{Job, Made, Make, ToDecide, Work},
+    work::{Job, Made, Make, ToDecide, Work},
 };
 use crate::{
     Campaign, Error,

@@ -1,60 +1,30 @@
 //! How entries get into the database: all in one transaction, behind the fence.
 //!
-//! If the connection is lost while the commit is under way, nobody knows whether it happened. Then the campaign's row is
-//! locked on a new connection, which waits until the old transaction is over, and the journal itself is asked.
+//! How the fence is taken is in `turn.rs`; what is done where nobody knows whether a commit happened, in `unknown.rs`.
 
 use super::{
     Postgres,
     back::ReadBack,
+    fetch::Asking,
     is_fenced,
-    link::{Asked, Trouble, Value},
+    link::{Asked, Value},
     rows::{self, Insert},
     schema,
+    turn::Open,
 };
 use crate::{
     Error,
     core::{Check, Entry, Head, Journal, Kind, Record, Rows, Seal, failpoint},
 };
-use std::{
-    collections::HashSet,
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
-use tokio_postgres::types::Type;
+use std::collections::HashSet;
+use tokio_postgres::{Row, types::Type};
 
-/// Nothing is set beyond the transaction. A replica that stops in the middle must not hold the others up for long, and a
-/// commit is on the disk even where the database is told not to wait for it.
-const BEGIN: &str = "BEGIN; SET LOCAL lock_timeout = '3s'; SET LOCAL idle_in_transaction_session_timeout = '3s'; \
-    DO $$ BEGIN IF current_setting('synchronous_commit') = 'off' THEN SET LOCAL synchronous_commit = on; END IF; END $$";
 /// With more rows, it may take longer until everything about them is ready.
 const LARGE: usize = 5000;
-/// The fence: whoever has this row is the only one who appends.
-const LOCK: &str = "SELECT c.seq, c.head, s.version, s.oldest FROM armwise.campaign c, armwise.schema s \
-    WHERE c.id = $1 FOR UPDATE OF c";
-/// How long it may take to find out whether a commit happened.
-const UNKNOWN: Duration = Duration::from_secs(15);
-
-/// A transaction that is taken back unless it is committed.
-struct Open<'a> {
-    of: &'a Postgres,
-    /// Whether the campaign is made in it.
-    new: bool,
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        if self.of.within.load(Ordering::Relaxed) {
-            let back = self.of.once(|link| link.run("ROLLBACK"));
-            self.of.within.store(false, Ordering::Relaxed);
-            if back.is_err() {
-                *self.of.link() = None;
-            }
-            if self.new {
-                self.of.set_id(None);
-            }
-        }
-    }
-}
+/// One of these keys, if an entry has it.
+const KEYS: &str = "SELECT key FROM armwise.entry WHERE campaign = $1 AND key = ANY($2) LIMIT 1";
+/// The most rows that are written in one step with everything else.
+const SMALL: usize = 4000;
 
 impl Postgres {
     pub(super) fn append_all(
@@ -66,6 +36,10 @@ impl Postgres {
     ) -> Result<Vec<Entry>, Error> {
         let (open, number) = self.begin(against)?;
         failpoint("begun");
+        let rows = own.iter().map(|own| own.decisions.len() + own.outcomes.len() + own.originals.len()).sum::<usize>();
+        if rows <= SMALL {
+            return self.append_at_once(open, number, against, own, seal, check);
+        }
         if own.iter().map(|own| own.decisions.len() + own.outcomes.len()).sum::<usize>() > LARGE {
             self.with_link(|link| link.run("SET LOCAL idle_in_transaction_session_timeout = '2min'"))?;
         }
@@ -78,84 +52,74 @@ impl Postgres {
         self.give_up(number, &records)?;
         self.go_on(number, against, &last)?;
         failpoint("entry-written");
+        let asking = Asking::of(number, against.seq, Some(last.seq));
+        let found = self.with_link(|link| link.ask_all(&asking.asked()))?;
+        self.finish(open, against, own, &found, records, check)
+    }
+
+    /// What is small goes out in one step, with the comparison of heads and the reading back right behind it: whoever waits
+    /// for the campaign's row waits the less.
+    fn append_at_once(
+        &self,
+        open: Open<'_>,
+        number: i32,
+        against: &Head,
+        own: &[Rows<'_>],
+        seal: Seal<'_>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
+        let mut inserts = rows::inserts(number, own).map_err(Error::Usage)?;
+        failpoint("rows-written");
+        let records = seal()?;
+        let Some(last) = records.last().map(|record| record.entry.head()) else { return Ok(Vec::new()) };
+        let keys = self.keys_of(&records)?;
+        if records.iter().any(|record| record.entry.kind == Kind::Compact) {
+            // It takes rows out, which may take long.
+            self.insert_all(&inserts)?;
+            self.insert_all(&written(number, &records)?)?;
+            self.give_up(number, &records)?;
+            inserts = Vec::new();
+        } else {
+            inserts.extend(written(number, &records)?);
+        }
+        let (swap, asking) = (Swap::of(number, against, &last), Asking::of(number, against.seq, Some(last.seq)));
+        let mut asked = vec![Asked { sql: KEYS, values: vec![(&number, Type::INT4), (&keys, Type::TEXT_ARRAY)] }];
+        asked.extend(inserts.iter().map(Insert::asked));
+        asked.push(swap.asked());
+        let written = asked.len();
+        asked.extend(asking.asked());
+        let mut found = Vec::with_capacity(asked.len());
+        let answers = self.with_link(|link| link.ask_each(&asked))?;
+        for (place, answer) in answers.into_iter().enumerate() {
+            let rows = answer.map_err(|trouble| trouble.error(self.path()))?;
+            match rows.first() {
+                Some(row) if place == 0 && is_fenced() => return Err(self.used(row.get(0))),
+                None if place + 1 == written => return Err(self.moved(against, 0)),
+                _ => found.push(rows),
+            }
+        }
+        failpoint("entry-written");
+        self.finish(open, against, own, &found[written..], records, check)
+    }
+
+    /// Reads back what was written, and commits.
+    fn finish(
+        &self,
+        open: Open<'_>,
+        against: &Head,
+        own: &[Rows<'_>],
+        found: &[Vec<Row>],
+        records: Vec<Record>,
+        check: Check<'_>,
+    ) -> Result<Vec<Entry>, Error> {
+        let Some(last) = records.last().map(|record| record.entry.head()) else { return Ok(Vec::new()) };
         if is_fenced() {
-            let news = self.fetch(against.seq, Some(last.seq))?;
-            check(&ReadBack::of(self, news, own)?)?;
+            check(&ReadBack::of(self, self.news_of(found)?, own)?)?;
         }
         failpoint(if against.seq == 0 { "init-before-commit" } else { "before-commit" });
         self.commit(open, against, &last)?;
         failpoint("committed");
         Ok(records.into_iter().map(|record| record.entry).collect())
-    }
-
-    /// Begins a transaction, locks the campaign's row and compares its head.
-    fn begin(&self, against: &Head) -> Result<(Open<'_>, i32), Error> {
-        if self.id().is_none() {
-            self.find()?;
-        }
-        let Some(number) = self.id() else { return self.make(against) };
-        let values: Vec<Value<'_>> = vec![(&number, Type::INT4)];
-        let lock = Asked { sql: LOCK, values };
-        let has_turn = self.turn.swap(false, Ordering::Relaxed);
-        let open = Open { of: self, new: false };
-        let locked = if has_turn {
-            self.ask(LOCK, &lock.values)?
-        } else {
-            self.with_link(|link| link.run_and_ask(BEGIN, &lock).map_err(|trouble| undone(link, trouble)))?
-        };
-        self.within.store(true, Ordering::Relaxed);
-        let row = locked.first().ok_or_else(|| Error::NoCampaign { path: self.path().to_owned() })?;
-        schema::usable(self.path(), row.get(2), row.get(3))?;
-        let found = self.head_of(row)?;
-        if found != *against && is_fenced() {
-            return Err(self.moved(against, found.seq));
-        }
-        self.on_duty(number)?;
-        Ok((open, number))
-    }
-
-    /// Locks the campaign's row for the next append, or lets it go.
-    pub(super) fn take_turn(&self, on: bool) -> Result<(), Error> {
-        if self.turn.swap(false, Ordering::Relaxed) {
-            drop(Open { of: self, new: false });
-        }
-        let Some(number) = self.id().filter(|_| on) else { return Ok(()) };
-        let lock = Asked { sql: LOCK, values: vec![(&number, Type::INT4)] };
-        self.with_link(|link| link.run_and_ask(BEGIN, &lock).map_err(|trouble| undone(link, trouble)))?;
-        self.within.store(true, Ordering::Relaxed);
-        self.turn.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn moved(&self, against: &Head, found: u64) -> Error {
-        Error::HeadMoved { path: self.path().to_owned(), expected: against.seq, found }
-    }
-
-    /// Makes the campaign's row together with its first entries.
-    fn make(&self, against: &Head) -> Result<(Open<'_>, i32), Error> {
-        if *against != Head::none() {
-            return Err(Error::NoCampaign { path: self.path().to_owned() });
-        }
-        // Two that are made at once must not get one number.
-        let begin = format!("{BEGIN}; LOCK TABLE armwise.campaign IN SHARE ROW EXCLUSIVE MODE");
-        self.with_link(|link| link.run(&begin).map_err(|trouble| undone(link, trouble)))?;
-        self.within.store(true, Ordering::Relaxed);
-        let open = Open { of: self, new: true };
-        let (name, none) = (self.address.campaign(), Head::none().hash.to_string());
-        if name.is_empty() {
-            return Err(Error::Usage("a campaign needs a name".to_owned()));
-        }
-        let sql = "INSERT INTO armwise.campaign (id, name, seq, head) \
-                   SELECT coalesce(max(id), 0) + 1, $1, 0, $2 FROM armwise.campaign \
-                   ON CONFLICT (name) DO NOTHING RETURNING id";
-        let made = self.ask(sql, &[(&name, Type::TEXT), (&none, Type::TEXT)])?;
-        let Some(number) = made.first().map(|row| row.get::<_, i32>(0)) else {
-            let sql = "SELECT seq FROM armwise.campaign WHERE name = $1";
-            let seq = self.ask(sql, &[(&name, Type::TEXT)])?.first().map_or(0, |row| row.get::<_, i64>(0));
-            return Err(self.moved(against, seq.cast_unsigned()));
-        };
-        self.set_id(Some(number));
-        Ok((open, number))
     }
 
     /// Writes rows, as many statements at once as there are.
@@ -167,21 +131,29 @@ impl Postgres {
         Ok(())
     }
 
-    fn keys_are_new(&self, records: &[Record]) -> Result<(), Error> {
-        let used = |key: &str| Error::KeyUsed { path: self.path().to_owned(), key: key.to_owned() };
+    fn used(&self, key: &str) -> Error {
+        Error::KeyUsed { path: self.path().to_owned(), key: key.to_owned() }
+    }
+
+    /// The keys of entries, which must differ.
+    fn keys_of<'a>(&self, records: &'a [Record]) -> Result<Vec<&'a str>, Error> {
         let keys: Vec<&str> = records.iter().filter_map(|record| record.entry.key.as_deref()).collect();
         let mut seen = HashSet::new();
-        if let Some(twice) = keys.iter().find(|key| !seen.insert(**key)) {
-            return Err(used(twice));
+        match keys.iter().find(|key| !seen.insert(**key)) {
+            Some(twice) => Err(self.used(twice)),
+            None => Ok(keys),
         }
+    }
+
+    fn keys_are_new(&self, records: &[Record]) -> Result<(), Error> {
+        let keys = self.keys_of(records)?;
         if keys.is_empty() {
             return Ok(());
         }
         // Nobody else can write one now.
-        let sql = "SELECT key FROM armwise.entry WHERE campaign = $1 AND key = ANY($2) LIMIT 1";
-        let found = self.ask(sql, &[(&self.number(), Type::INT4), (&keys, Type::TEXT_ARRAY)])?;
+        let found = self.ask(KEYS, &[(&self.number(), Type::INT4), (&keys, Type::TEXT_ARRAY)])?;
         match found.first() {
-            Some(row) if is_fenced() => Err(used(row.get(0))),
+            Some(row) if is_fenced() => Err(self.used(row.get(0))),
             _ => Ok(()),
         }
     }
@@ -202,85 +174,43 @@ impl Postgres {
 
     /// Compares and swaps the head.
     fn go_on(&self, number: i32, against: &Head, last: &Head) -> Result<(), Error> {
+        let swap = Swap::of(number, against, last);
+        let found = self.with_link(|link| link.ask_all(&[swap.asked()]))?;
+        if found.first().is_some_and(|rows| rows.len() == 1) { Ok(()) } else { Err(self.moved(against, 0)) }
+    }
+}
+
+/// The statement that compares the head and swaps it: without it nothing that was written counts.
+struct Swap {
+    sql: String,
+    number: i32,
+    last: (i64, String),
+    against: (i64, String),
+    version: i32,
+}
+
+impl Swap {
+    fn of(number: i32, against: &Head, last: &Head) -> Self {
         let fence = if is_fenced() { "AND seq = $4 AND head = $5" } else { "AND $4 >= 0 AND $5 <> ''" };
         // Tables that were changed since the row was locked are seen here, and cannot be changed from here on.
         let sql = format!(
             "UPDATE armwise.campaign SET seq = $2, head = $3 WHERE id = $1 {fence} \
              AND (SELECT oldest FROM armwise.schema) <= $6 RETURNING seq"
         );
-        let (seq, head) = (last.seq.cast_signed(), last.hash.to_string());
-        let (old, hash) = (against.seq.cast_signed(), against.hash.to_string());
-        let values: [Value<'_>; 6] = [
-            (&number, Type::INT4),
-            (&seq, Type::INT8),
-            (&head, Type::TEXT),
-            (&old, Type::INT8),
-            (&hash, Type::TEXT),
-            (&schema::VERSION, Type::INT4),
+        let of = |head: &Head| (head.seq.cast_signed(), head.hash.to_string());
+        Self { sql, number, last: of(last), against: of(against), version: schema::version() }
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        let values: Vec<Value<'_>> = vec![
+            (&self.number, Type::INT4),
+            (&self.last.0, Type::INT8),
+            (&self.last.1, Type::TEXT),
+            (&self.against.0, Type::INT8),
+            (&self.against.1, Type::TEXT),
+            (&self.version, Type::INT4),
         ];
-        if self.ask(&sql, &values)?.len() == 1 { Ok(()) } else { Err(self.moved(against, 0)) }
-    }
-
-    fn commit(&self, open: Open<'_>, against: &Head, last: &Head) -> Result<(), Error> {
-        let done = self.once(|link| link.run("COMMIT"));
-        self.within.store(false, Ordering::Relaxed);
-        let new = open.new;
-        drop(open);
-        let Err(trouble) = done else { return Ok(()) };
-        *self.link() = None;
-        let found = self.find_out(against, last, trouble);
-        if new && found.is_err() {
-            self.set_id(None);
-        }
-        found
-    }
-
-    /// Whether a commit happened whose answer was lost.
-    fn find_out(&self, against: &Head, last: &Head, mut trouble: Trouble) -> Result<(), Error> {
-        let begun = Instant::now();
-        while begun.elapsed() < UNKNOWN {
-            match self.once(|link| self.look(link, last)) {
-                Ok(true) => return Ok(()),
-                Ok(false) => {
-                    let problem = format!("the connection was lost before entry {} was written", against.seq + 1);
-                    return Err(Error::Unavailable { path: self.path().to_owned(), problem });
-                }
-                Err(again) => trouble = again,
-            }
-            *self.link() = None;
-            std::thread::sleep(Duration::from_millis(200));
-        }
-        let problem = match trouble.error(self.path()) {
-            Error::Unavailable { problem, .. } => problem,
-            other => other.to_string(),
-        };
-        let problem = format!("nobody knows whether entry {} was written: {problem}", against.seq + 1);
-        Err(Error::Unavailable { path: self.path().to_owned(), problem })
-    }
-
-    /// Whether the last entry of an append is there, once nobody is appending.
-    fn look(&self, link: &super::Link, last: &Head) -> Result<bool, Trouble> {
-        let name = self.address.campaign();
-        let lock = "SELECT id FROM armwise.campaign WHERE name = $1 FOR UPDATE";
-        let lock = Asked { sql: lock, values: vec![(&name, Type::TEXT)] };
-        let there = link.run_and_ask(BEGIN, &lock).map_err(|trouble| undone(link, trouble))?;
-        let sql = "SELECT 1 FROM armwise.entry e JOIN armwise.campaign c ON c.id = e.campaign \
-                   WHERE c.name = $1 AND e.seq = $2 AND e.hash = $3";
-        let (seq, hash) = (last.seq.cast_signed(), last.hash.to_string());
-        let found = link.ask(sql, &[(&name, Type::TEXT), (&seq, Type::INT8), (&hash, Type::TEXT)]);
-        link.run("ROLLBACK")?;
-        Ok(!there.is_empty() && !found?.is_empty())
-    }
-}
-
-/// Takes a transaction back; where that cannot be done, the connection is of no use any more.
-fn undone(link: &super::Link, trouble: Trouble) -> Trouble {
-    if trouble.is_lost() {
-        return trouble;
-    }
-    match link.run("ROLLBACK") {
-        Ok(()) => trouble,
-        Err(lost) => Trouble::Lost(format!("a transaction could not be taken back: {lost:?}")),
+        Asked { sql: &self.sql, values }
     }
 }
 

@@ -7,24 +7,31 @@ use super::{
 };
 use crate::{
     Error,
-    core::{Kind, News, Outcome},
+    core::{Ahead, Kind, News, Outcome, Wanted},
 };
 use std::collections::BTreeMap;
-use tokio_postgres::types::Type;
+use tokio_postgres::{Row, types::Type};
 
 /// The most entries at once.
 const MOST: i64 = 4096;
 /// With more rows in one entry, they are not read along: whoever needs them reads them.
 const LARGE: i64 = 20_000;
+/// From the first id of a round to that of the next.
+const ROUND: i64 = 1 << 32;
 
-impl Postgres {
-    /// The entries after one, up to another, with their decisions and outcomes unless there are very many.
-    pub(super) fn fetch(&self, after: u64, until: Option<u64>) -> Result<News, Error> {
-        let (number, after) = (self.number(), after.cast_signed());
+/// The statements that ask for what came after an entry.
+pub(super) struct Asking {
+    number: i32,
+    after: i64,
+    until: i64,
+    texts: [String; 3],
+}
+
+impl Asking {
+    /// After one entry, up to another.
+    pub(super) fn of(number: i32, after: u64, until: Option<u64>) -> Self {
+        let after = after.cast_signed();
         let until = until.map_or_else(|| after.saturating_add(MOST), u64::cast_signed);
-        let values = || -> Vec<Value<'_>> {
-            vec![(&number, Type::INT4), (&after, Type::INT8), (&until, Type::INT8), (&LARGE, Type::INT8)]
-        };
         let between = "campaign = $1 AND seq > $2 AND seq <= $3";
         // Rows of an entry are committed with it, so whatever comes between two statements is more, never less.
         let few = format!("(SELECT coalesce(sum(rows), 0) FROM armwise.entry WHERE {between}) <= $4");
@@ -34,13 +41,28 @@ impl Postgres {
         let outcomes = format!(
             "SELECT seq, number, decision, reward FROM armwise.outcome WHERE {between} AND {few} ORDER BY seq, number"
         );
-        let found = self.with_link(|link| {
-            link.ask_all(&[
-                Asked { sql: &entries, values: values() },
-                Asked { sql: &decisions, values: values() },
-                Asked { sql: &outcomes, values: values() },
-            ])
-        })?;
+        Self { number, after, until, texts: [entries, decisions, outcomes] }
+    }
+
+    /// As many statements as [`Postgres::news_of`] takes answers.
+    pub(super) fn asked(&self) -> Vec<Asked<'_>> {
+        let values = || -> Vec<Value<'_>> {
+            vec![(&self.number, Type::INT4), (&self.after, Type::INT8), (&self.until, Type::INT8), (&LARGE, Type::INT8)]
+        };
+        self.texts.iter().map(|sql| Asked { sql, values: values() }).collect()
+    }
+}
+
+impl Postgres {
+    /// The entries after one, with their decisions and outcomes unless there are very many.
+    pub(super) fn fetch(&self, after: u64) -> Result<News, Error> {
+        let asking = Asking::of(self.number(), after, None);
+        let found = self.with_link(|link| link.ask_all(&asking.asked()))?;
+        self.news_of(&found)
+    }
+
+    /// What the answers to [`Asking::asked`] tell, with the newest sums of what was summed anew.
+    pub(super) fn news_of(&self, found: &[Vec<Row>]) -> Result<News, Error> {
         let entries = self.taken(&found[0], rows::read_entry)?;
         let last = entries.last().map_or(0, |entry| entry.seq);
         let mut news = News { entries, ..News::default() };
@@ -60,6 +82,44 @@ impl Postgres {
         }
         self.fetch_sums(&mut news)?;
         Ok(news)
+    }
+
+    /// The decisions and outcomes of rounds, and the entries with one of some keys, in one step.
+    pub(super) fn fetch_ahead(&self, wanted: &Wanted) -> Result<Ahead, Error> {
+        let (number, firsts) = (self.number(), wanted.rounds.iter().map(|&round| super::range(round)[0]));
+        let firsts: Vec<i64> = firsts.collect();
+        let decisions = format!(
+            "SELECT {} FROM unnest($2::bigint[]) AS round (first) JOIN armwise.decision \
+             ON campaign = $1 AND id >= first AND id < first + {ROUND} ORDER BY id",
+            rows::DECISION
+        );
+        let heard = format!(
+            "SELECT o.seq, e.kind, o.decision, o.reward FROM unnest($2::bigint[]) AS round (first) \
+             JOIN armwise.outcome o ON o.campaign = $1 AND o.decision >= first AND o.decision < first + {ROUND} \
+             JOIN armwise.entry e ON e.campaign = o.campaign AND e.seq = o.seq ORDER BY o.seq, o.number"
+        );
+        let keyed = format!("SELECT {} FROM armwise.entry WHERE campaign = $1 AND key = ANY($2)", rows::ENTRY);
+        let rounds = || -> Vec<Value<'_>> { vec![(&number, Type::INT4), (&firsts, Type::INT8_ARRAY)] };
+        let keys: Vec<Value<'_>> = vec![(&number, Type::INT4), (&wanted.keys, Type::TEXT_ARRAY)];
+        let (mut asked, mut ahead) = (Vec::new(), Ahead::default());
+        if !firsts.is_empty() {
+            asked.push(Asked { sql: &decisions, values: rounds() });
+            asked.push(Asked { sql: &heard, values: rounds() });
+        }
+        if !wanted.keys.is_empty() {
+            asked.push(Asked { sql: &keyed, values: keys });
+        }
+        let mut found = self.with_link(|link| link.ask_all(&asked))?.into_iter();
+        if !firsts.is_empty() {
+            for (seq, sent) in self.taken(&found.next().unwrap_or_default(), rows::read_decision)? {
+                ahead.decisions.entry(sent.id.round).or_default().push((seq, sent));
+            }
+            for heard in self.taken(&found.next().unwrap_or_default(), rows::read_heard)? {
+                ahead.heard.entry(heard.outcome.decision.round).or_default().push(heard);
+            }
+        }
+        ahead.keyed = self.taken(&found.next().unwrap_or_default(), rows::read_entry)?;
+        Ok(ahead)
     }
 
     /// The newest sums of the segments that were summed anew.

@@ -153,17 +153,26 @@ impl Link {
         })
     }
 
+    /// As [`ask_all`](Self::ask_all), each with its own answer: where one fails in a transaction, those after it do too.
+    pub(super) fn ask_each(&self, all: &[Asked<'_>]) -> Result<Vec<Result<Vec<Row>, Trouble>>, Trouble> {
+        self.wait(async {
+            let answers = join_all(all.iter().map(|asked| self.client.query_typed(asked.sql, &asked.values))).await;
+            Ok(answers.into_iter().map(|answer| answer.map_err(Trouble::of)).collect())
+        })
+    }
+
     /// Texts without values, of which nothing comes back.
     pub(super) fn run(&self, sql: &str) -> Result<(), Trouble> {
         self.wait(self.client.batch_execute(sql))
     }
 
-    /// A text without values, and a statement right behind it.
-    pub(super) fn run_and_ask(&self, sql: &str, then: &Asked<'_>) -> Result<Vec<Row>, Trouble> {
+    /// A text without values, and statements right behind it.
+    pub(super) fn run_and_ask(&self, sql: &str, then: &[Asked<'_>]) -> Result<Vec<Vec<Row>>, Trouble> {
         self.wait(async {
-            let (begun, asked) = (self.client.batch_execute(sql), self.client.query_typed(then.sql, &then.values));
-            let (first, second) = join(begun, asked).await;
-            first.and(second)
+            let asked = join_all(then.iter().map(|asked| self.client.query_typed(asked.sql, &asked.values)));
+            let (begun, asked) = join(self.client.batch_execute(sql), asked).await;
+            begun?;
+            asked.into_iter().collect()
         })
     }
 }

@@ -7,11 +7,11 @@
 
 use super::link::{Link, Trouble};
 use crate::Error;
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
 use tokio_postgres::types::Type;
 
 /// The version of the tables that this program makes.
-pub(super) const VERSION: i32 = 2;
+const VERSION: i32 = 2;
 /// The oldest version of a program that may use them.
 const OLDEST: i32 = 1;
 
@@ -125,6 +125,32 @@ CREATE TABLE armwise.lease (         -- who does what is due by the clock
 CREATE TABLE armwise.token (name text PRIMARY KEY, body text NOT NULL);
 ";
 
+/// A version after this one.
+struct Next {
+    step: &'static str,
+    /// Whether programs of this version may use its tables.
+    still: bool,
+}
+
+static NEXT: OnceLock<Next> = OnceLock::new();
+
+/// Has this process be a program of the next version, whose tables have one more step. It is for one program, which shows
+/// what replicas of two versions do side by side; no command calls it.
+#[doc(hidden)]
+pub fn be_the_next_version(step: &'static str, still: bool) {
+    let _ = NEXT.set(Next { step, still });
+}
+
+/// The version of the tables that this process makes.
+pub(super) fn version() -> i32 {
+    VERSION + i32::from(NEXT.get().is_some())
+}
+
+/// The oldest version of a program that may use them.
+fn oldest() -> i32 {
+    if NEXT.get().is_some_and(|next| !next.still) { version() } else { OLDEST }
+}
+
 /// What a database has.
 struct Found {
     version: i32,
@@ -135,7 +161,7 @@ struct Found {
 pub(super) fn prepare(link: &Link, path: &Path) -> Result<(), Error> {
     for _ in 0..4 {
         match found(link).map_err(|trouble| trouble.error(path))? {
-            Some(Found { version, oldest }) if version >= VERSION || oldest > VERSION => {
+            Some(Found { version, oldest }) if version >= self::version() || oldest > self::version() => {
                 return usable(path, version, oldest);
             }
             older => match step_up(link, older.map_or(0, |found| found.version)) {
@@ -156,7 +182,7 @@ pub(super) fn check(link: &Link, path: &Path) -> Result<(), Error> {
         None => Err(Error::NoCampaign { path: path.to_owned() }),
         Some(Found { version, oldest }) => {
             usable(path, version, oldest)?;
-            if version < VERSION {
+            if version < self::version() {
                 // A reader changes nothing.
                 return Err(Error::OldSchema { path: path.to_owned(), version: version.unsigned_abs() });
             }
@@ -167,8 +193,9 @@ pub(super) fn check(link: &Link, path: &Path) -> Result<(), Error> {
 
 /// Refuses tables that need a newer program.
 pub(super) fn usable(path: &Path, version: i32, oldest: i32) -> Result<(), Error> {
-    if oldest > VERSION {
-        return Err(Error::NewerSchema { path: path.to_owned(), version, oldest, known: VERSION });
+    let known = self::version();
+    if oldest > known {
+        return Err(Error::NewerSchema { path: path.to_owned(), version, oldest, known });
     }
     Ok(())
 }
@@ -194,7 +221,8 @@ fn step_up(link: &Link, from: i32) -> Result<(), Trouble> {
                 return link.run("ROLLBACK");
             }
         }
-        for step in STEPS.iter().skip(usize::try_from(from).unwrap_or(0)) {
+        let next = NEXT.get().map(|next| next.step);
+        for step in STEPS.into_iter().chain(next).skip(usize::try_from(from).unwrap_or(0)) {
             link.run(step)?;
         }
         let sql = if from == 0 {
@@ -202,7 +230,7 @@ fn step_up(link: &Link, from: i32) -> Result<(), Trouble> {
         } else {
             "UPDATE armwise.schema SET version = $1, oldest = greatest(oldest, $2)"
         };
-        link.ask(sql, &[(&VERSION, Type::INT4), (&OLDEST, Type::INT4)])?;
+        link.ask(sql, &[(&version(), Type::INT4), (&oldest(), Type::INT4)])?;
         link.run("COMMIT")
     })();
     if made.is_err() {
