@@ -75,7 +75,8 @@ serve-soak: build
 
 # Three replicas over a real PostgreSQL, killed, stopped and cut off by a script while clients use them; PgBouncer and nginx.
 # About four minutes. Debian's packages are installed where they are missing; without them, and without CI, it is skipped.
-REPLICAS = cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) ARMWISE_UNFENCED=$(CURDIR)/target/release/examples/unfenced
+REPLICAS = cd $(WHEEL)/empty && ARMWISE_COMMAND=$(CURDIR)/$(ARMWISE) ARMWISE_UNFENCED=$(CURDIR)/target/release/examples/unfenced \
+  ARMWISE_NEXT=$(CURDIR)/target/release/examples/next
 replicas: build
 	$(REPLICAS) ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/service_tests/test_replicas*.py
 

@@ -7,6 +7,7 @@ transaction mode; `behind` through PgBouncer and one proxy that all share.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import random
 import signal
@@ -134,10 +135,11 @@ class Script:
         self.draw = random.Random(seed)
         self.told: list[str] = []
         self.times: list[str] = []
+        self.began = time.time()
 
     def run(self, seconds: float) -> None:
         first = time.monotonic()
-        end = first + seconds
+        end, self.began = first + seconds, time.time()
         # Every kind comes once in each turn, in an order of the seed, so that a short run has most of them.
         while True:
             kinds = [self.kill, self.pause, self.crash, self.network, self.network, self.holder, self.pooler]
@@ -150,6 +152,11 @@ class Script:
                 if self.told:
                     self.times.append(f"{began - first:.1f} to {time.monotonic() - first:.1f} {self.told[-1]}")
                 time.sleep(self.draw.uniform(0.1, 0.5))
+
+    def around(self, first: float, last: float) -> list[str]:
+        """The faults that touched a span of the run."""
+        spans = [(line, float(line.split()[0]), float(line.split()[2])) for line in self.times]
+        return [line for line, began, ended in spans if began < last and ended > first]
 
     def server(self) -> Server:
         return self.draw.choice(self.replicas.servers)
@@ -214,6 +221,14 @@ def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str
         if newest(replicas) == journal.entries[-1]["seq"]:
             break
     return check(journal, history) + check_replicas(journal, logs), journal, history
+
+
+def longest_wait(history: list[Line], since: float) -> tuple[float, float]:
+    """The longest time in which no client got an answer to a decision or a reward: when after `since`, how long."""
+    ends = sorted(line["end"] for line in history if line["status"] in (200, 201) and line["key"] is not None)
+    gaps = [(later - sooner, sooner - since) for sooner, later in itertools.pairwise(ends)]
+    longest, began = max(gaps, default=(0.0, 0.0))
+    return began, longest
 
 
 def newest(replicas: Replicas) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from load import Load, begin
 from postgres import Postgres, running
-from replicas import ROADS, Replicas, Script, problems_of
+from replicas import ROADS, Replicas, Script, longest_wait, problems_of
 from server import COMMAND
 
 RUNS = int(os.environ.get("ARMWISE_RUNS", "10"))
@@ -60,7 +60,9 @@ def test_faults_lose_nothing_count_nothing_twice_and_leave_one_journal(
             f" {len(journal.entries)} entries;",
             end=" ",
         )
-        print(", ".join(f"{kind} {count}" for kind, count in sorted(faults.items())))
+        print(", ".join(f"{kind} {count}" for kind, count in sorted(faults.items())), end="; ")
+        from_, waited = longest_wait(history, script.began)
+        print(f"nobody was answered from {from_:.1f} s for {waited:.1f} s: {script.around(from_, from_ + waited)}")
         # On a busy machine faults take longer and leave less time between them.
         assert len(answered) > 5 * SECONDS, ("too little load to mean anything", len(answered), script.times)
         # A fault makes requests fail or wait.
