@@ -126,11 +126,11 @@ uplift:
 drift:
 	ARMWISE_DRIFT=200 $(CARGO) test $(FLAGS) --workspace --test drift -- --nocapture
 
-# "Which algorithm should I use?" in full: every algorithm on every problem with automatic, tuned and default parameters; hours. With
 # Probabilities against 10 million counted draws of each problem in place of some thousands.
 inclusion:
 	ARMWISE_COUNTED=10000000 $(CARGO) test $(FLAGS) --workspace --test inclusion counting:: -- --nocapture --test-threads=1
 
+# "Which algorithm should I use?" in full: every algorithm on every problem with automatic, tuned and default parameters; hours. With
 # RATINGS=ratings.dat also on those. `make quick` has it in small.
 which: build
 	$(ARMWISE) reproduce which $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-report
@@ -238,6 +238,8 @@ bench: .venv/peers build
 	$(PYTHON) bench/choose.py
 	$(PYTHON) bench/scaling.py
 	$(PYTHON) bench/groups.py
+	$(PYTHON) bench/linear.py
+	$(PYTHON) bench/csv_readers.py
 	$(PYTHON) bench/assignment.py --check; assignment=$$?; \
 	$(PYTHON) bench/budget.py --check && exit $$assignment
 

@@ -12,7 +12,8 @@ Beside them runs one pass over X, a plain read of all features with the same thr
 it. Where the processor has AVX-512, all is measured a second time with `ARMWISE_KERNEL=avx2`.
 
     bench/choose.py            all cases, 1 and 2 threads; writes bench/results/choose.json and .md
-    bench/choose.py --quick    two small cases, under a minute, no packages; says only that it works
+    bench/choose.py --quick    three small cases and a small catalogue, a minute, no packages; says only that it works
+    bench/choose.py --only "1e6 x 51" --threads 1 --policies c2ucb    a part of it; writes nothing
 """
 import argparse
 import itertools
@@ -57,6 +58,7 @@ CATALOGUES = [("2e5 x 128", 200_000, 128, 1_000, None, {"arm-wise-ts": 15, "c2uc
               ("1e6 x 51", 1_000_000, 51, 1_000, None, {"arm-wise-ts": 12, "c2ucb": 12}),
               ("1e6 x 51 in 1000 clusters", 1_000_000, 51, 1_000, 1_000, {"arm-wise-ts": 30, "c2ucb": 60, "pc2ucb": 60})]
 ROUNDS = 20
+POLICIES = ("arm-wise-ts", "c2ucb", "pc2ucb")
 
 
 def kernels():
@@ -224,13 +226,13 @@ def row_of(name, shape, threads, policy, storage, kernel, times, best, bar):
     return row
 
 
-def choose_case(all_ours, folder, name, n, d, k, blocks, bar, threads, seconds, storages=("f64", "f32"), hard=False):
+def choose_case(all_ours, folder, name, n, d, k, blocks, bar, threads, seconds, policies=POLICIES, hard=False):
     problem = Problem(n, d, blocks, hard=hard)
     constraint = {"kind": "top-k", "k": k} if blocks == 1 else {"kind": "assignment", "quotas": [k] * blocks}
     rows = []
     with threadpool_limits(threads):
-        for policy in ("arm-wise-ts", "c2ucb"):
-            for storage in storages:
+        for policy in [policy for policy in ("arm-wise-ts", "c2ucb") if policy in policies]:
+            for storage in ("f64", "f32"):
                 rng, contestants = np.random.default_rng(2), {}
                 for ours in all_ours:
                     problem.load(ours, folder, algorithm_of(policy), threads, storage)
@@ -396,7 +398,8 @@ def missed(rows):
     bounds = {tuple(row[key] for key in same): row for row in rows if row["case"] in OF and row.get("policy") == "c2ucb"}
     for row in rows:
         if row["case"] in OF and row.get("policy") == "arm-wise-ts":
-            times = row["times"]["ours"]["median"] / bounds[tuple(row[key] for key in same)]["times"]["ours"]["median"]
+            bound = bounds.get(tuple(row[key] for key in same))
+            times = row["times"]["ours"]["median"] / bound["times"]["ours"]["median"] if bound else 0
             if times > DRAWS:
                 yield f"{where(row)}: {times:.2f} times c2ucb, at most {DRAWS}"
 
@@ -409,9 +412,12 @@ def save(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two small cases, no packages")
+    parser.add_argument("--quick", action="store_true", help="a few small cases, no packages")
     parser.add_argument("--seconds", type=float, default=4, help="how long each case is repeated")
     parser.add_argument("--check", action="store_true", help="exit with 1 where a bar is not met")
+    parser.add_argument("--only", help="cases whose name has this in it; nothing is written")
+    parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES, help="of --only, these")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options = parser.parse_args()
     print(f"Choosing, medians in ms, numpy in its best form. {machine()}")
     all_ours = [Ours(kernel) for kernel in kernels()]
@@ -423,22 +429,9 @@ def main():
             print(HEAD)
             for case in CASES[:3]:
                 choose_case(all_ours, folder, *case, 1, 0.2)
-            for ours in all_ours:
-                ours.close()
-            return
-        rows += draws_case(all_ours, options.seconds)
-        print(HEAD)
-        for threads in (1, 2):
-            for case in CASES:
-                rows += choose_case(all_ours, folder, *case, threads, options.seconds)
-            for case in HARD:
-                rows += choose_case(all_ours, folder, *case, threads, options.seconds, hard=True)
-            for case in CATALOGUES:
-                rows += catalogue_case(all_ours, folder, *case, threads)
-            if threads == 1:
-                rows += sampling_case(all_ours[0], folder, options.seconds)
-                rows += packages_case(all_ours[0], folder, options.seconds)
-            save(rows)
+            catalogue_case(all_ours, folder, "20000 x 51 in 100 clusters", 20_000, 51, 100, 100, {"pc2ucb": None}, 1)
+        else:
+            rows = all_cases(all_ours, folder, options)
     for ours in all_ours:
         ours.close()
     short = list(missed(rows))
@@ -446,6 +439,29 @@ def main():
         print(f"not met: {text}")
     if options.check and short:
         sys.exit(1)
+
+
+def all_cases(all_ours, folder, options):
+    """All rows, or those of `--only`."""
+    wanted = lambda name: not options.only or options.only in name
+    rows = []
+    if wanted("normal numbers"):
+        rows += draws_case(all_ours, options.seconds)
+    print(HEAD)
+    for threads in options.threads:
+        for case in CASES + HARD:
+            if wanted(case[0]):
+                rows += choose_case(all_ours, folder, *case, threads, options.seconds, options.policies, hard=case in HARD)
+        for *case, policies in CATALOGUES:
+            if wanted(f"{case[0]}, catalogue"):
+                policies = {policy: bar for policy, bar in policies.items() if policy in options.policies}
+                rows += catalogue_case(all_ours, folder, *case, policies, threads)
+        if threads == 1 and not options.only:
+            rows += sampling_case(all_ours[0], folder, options.seconds)
+            rows += packages_case(all_ours[0], folder, options.seconds)
+        if not options.only:
+            save(rows)
+    return rows
 
 
 if __name__ == "__main__":

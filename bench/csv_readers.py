@@ -5,7 +5,7 @@ are timed: columns as text, and as numbers. Processor time, since a busy machine
 
     bench/csv_readers.py [--rows 200000] [--turns 5]
 
-Needs `pip install pyarrow polars`; makes a table of 51 numbers a row in a temporary folder (about 550 bytes a row).
+Run by `make bench`, which installs what it needs; makes a table of 51 numbers a row in a temporary folder (about 590 bytes a row).
 """
 import argparse
 import os
@@ -23,8 +23,8 @@ READERS = {
                      "c.read_csv(path, read_options=c.ReadOptions(use_threads=False), "
                      "convert_options=c.ConvertOptions(column_types={name: pa.string() for name in names}))",
     "pyarrow, numbers": "import pyarrow.csv as c; c.read_csv(path, read_options=c.ReadOptions(use_threads=False))",
-    "polars, text": "import polars; polars.read_csv(path, infer_schema=False, n_threads=1)",
-    "polars, numbers": "import polars; polars.read_csv(path, n_threads=1)",
+    "polars, text": "import polars; polars.read_csv(path, infer_schema=False)",
+    "polars, numbers": "import polars; polars.read_csv(path)",
 }
 
 

@@ -9,6 +9,7 @@ for a while is so for both.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -152,6 +153,80 @@ def measure(quick: bool, rewards_only: bool = False) -> tuple[list[dict[str, Any
     return rows, learned
 
 
+class BanditDb(Server):
+    """A BanditDB that was installed from crates.io, with its limit of requests a second out of the way; it has no option for
+    the address that it listens on, so give it a network namespace of its own, with this program inside."""
+
+    def __init__(self, data: Path, command: str) -> None:
+        super().__init__(data)
+        data.mkdir()
+        self.line = [command]
+        self.environment |= {"PORT": str(self.port), "DATA_DIR": str(data), "BANDITDB_RATE_LIMIT_PER_SEC": "4000000000"}
+
+    def wait_until_ready(self, seconds: float = 30) -> Server:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError):
+                if self.ask("GET", "/health")[0] == 200:
+                    return self
+            time.sleep(0.05)
+        raise TimeoutError(f"BanditDB is not ready: {self.tail()}")
+
+
+def beside(command: str) -> list[dict[str, Any]]:
+    """What both can do: one arm of 100 with 11 numbers, and a reward for it. BanditDB has a model for each arm and gets a context;
+    armwise has one model and 100 arms with features in its catalogue."""
+    folder = Path(tempfile.mkdtemp(prefix="armwise-bench-"))
+    draw, rows, fresh = random.Random(4), list[dict[str, Any]](), 30_000
+    ours, theirs = Server(folder / "armwise", "--quiet"), BanditDb(folder / "banditdb", command)
+    unsafe = Server(folder / "off", "--quiet", "--without-journal")
+    one, contexts = folder / "one.jsonl", folder / "contexts.jsonl"
+    one.write_text('{"k": 1}\n')
+    contexts.write_text(
+        "".join(json.dumps({"campaign_id": "c", "context": features(draw, 11)}) + "\n" for _ in range(200))
+    )
+    try:
+        arms = [{"id": f"a{i}", "features": features(draw, 11)} for i in range(100)]
+        for server in (ours, unsafe):
+            server.start().wait_until_ready()
+            put(server, "/v1/campaigns/c", rules(11))
+            put(server, "/v1/campaigns/c/arms", {"arms": arms})
+        theirs.start().wait_until_ready()
+        put(theirs, "/campaign", {"campaign_id": "c", "arms": [arm["id"] for arm in arms], "feature_dim": 11,
+                                  "algorithm": "thompson_sampling"}, "POST")  # fmt: skip
+
+        def decide_ours(number: int) -> str:
+            told = put(ours, "/v1/campaigns/c/decisions", {"k": 1}, "POST", f"prep-{number}")
+            body = json.dumps({"rewards": {told["arms"][0]["id"]: 1.0}})
+            return f"PUT /v1/campaigns/c/decisions/{told['decision']}/rewards {body}\n"
+
+        def decide_theirs(number: int) -> str:
+            told = put(theirs, "/predict", {"campaign_id": "c", "context": features(random.Random(number), 11)}, "POST")
+            return f"POST /reward {json.dumps({'interaction_id': told['interaction_id'], 'reward': 1.0})}\n"
+
+        for turn in range(3):
+            for connections in (1, 64):
+                for name, server, path, lines in (
+                    ("on", ours, "/v1/campaigns/c/decisions", one),
+                    ("off", unsafe, "/v1/campaigns/c/decisions", one),
+                    ("BanditDB", theirs, "/predict", contexts),
+                ):
+                    told = wrk(server, path, lines, "body", connections, 5)
+                    rows.append({"case": "one arm of 100, d = 11", "journal": name, "connections": connections} | told)
+            for name, server, decide in (("on", ours, decide_ours), ("BanditDB", theirs, decide_theirs)):
+                with ThreadPoolExecutor(16) as pool:
+                    lines = folder / f"{name}-rewards"
+                    lines.write_text("".join(pool.map(decide, range(turn * fresh, (turn + 1) * fresh))))
+                told = wrk(server, "/", lines, "path", 64, 1)
+                told["again"] = max(0, int(told["requests"]) - fresh)
+                rows.append({"case": "a reward for it", "journal": name, "connections": 64} | told)
+    finally:
+        for server in (ours, unsafe, theirs):
+            server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+    return rows
+
+
 def middle(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of the turns of a case the one with the middle rate."""
     turns: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
@@ -165,6 +240,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two seconds each, a small catalogue, no verdict")
     parser.add_argument("--rewards", action="store_true", help="rewards only")
+    parser.add_argument("--banditdb", help="only the comparison with this program")
     parser.add_argument("--json", type=Path, help="where to write the rows")
     given = parser.parse_args()
     if shutil.which("wrk") is None:
@@ -172,7 +248,7 @@ def main() -> int:
             "apt-get update -qq && apt-get install -y -qq wrk", shell=True, check=True, stdout=subprocess.DEVNULL
         )
     began = time.time()
-    every, learned = measure(given.quick, given.rewards)
+    every, learned = (beside(given.banditdb), {}) if given.banditdb else measure(given.quick, given.rewards)
     rows = middle(every)
     print(f"{'case':44} {'journal':8} {'conns':>5} {'per s':>9} {'p50 ms':>8} {'p99 ms':>8} {'p99.9':>8} {'errors':>7}")
     for row in rows:
@@ -198,6 +274,8 @@ def main() -> int:
     if given.json:
         given.json.write_text(json.dumps({"rows": every, "learned": learned}, indent=1))
     failed = any(row["errors"] > 0 for row in every)
+    if given.banditdb:
+        return 1 if failed else 0
     missed = min(ratios.values(), default=1.0) < 0.5 or learned.get("all", 0.0) > 1.0
     return 1 if failed or (not given.quick and missed) else 0
 

@@ -305,6 +305,9 @@ class LinearRow:
 class Linear(Constraint):
     """Arbitrary linear rows, by a general solver; for what no other constraint covers. Ctrl-C stops it.
 
+    Ten knapsacks over 500 arms are too much to be solved in seconds: the answer after `time_limit` has a gap, and
+    says so.
+
     >>> import armwise as aw
     >>> rows = [aw.LinearRow(every=1, hi=2), aw.LinearRow(terms=[aw.Term(0, 1), aw.Term(1, 1)], hi=1)]
     >>> aw.solve([0.9, 0.8, 0.1], aw.Linear(rows)).rows

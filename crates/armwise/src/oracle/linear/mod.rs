@@ -27,9 +27,10 @@ use std::sync::atomic::AtomicBool;
 ///
 /// # When to use it
 /// Where no other constraint can say it. A few rows over thousands of arms are solved in less than a second if few of them
-/// bind. Ten rows that all bind over 500 arms were not solved in 15 seconds, neither by microlp nor by HiGHS; what comes
-/// after `time_limit` has a gap, or is an error if nothing was found. `budget`, `assignment` and `quotas` are much faster
-/// at what they can say.
+/// bind. Ten knapsacks over 500 arms were not solved in 10 seconds, neither by microlp nor by HiGHS; what comes after
+/// `time_limit` has a gap, or is an error if nothing was found. Of twenty over 2,000 arms, HiGHS's answer was within 0.074
+/// percent of the best then, and ours within 0.24. `budget`, `assignment` and `quotas` are much faster at what they can
+/// say.
 ///
 /// # Ties
 /// Among arms with equal scores and equal coefficients in every row, the first by the tie rule are chosen. Beyond that,
