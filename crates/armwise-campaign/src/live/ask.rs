@@ -157,16 +157,24 @@ impl Live {
         }
         // Where there is no number at hand, the writer gets one.
         let Some(t) = shared.numbers.take() else { return Ok((Make::Later(request), digest, flight)) };
-        if t > LAST_ROUND {
-            return Err(Refusal::BadRound(t).into());
-        }
-        let slate = request.choose(&published, t, HashSet::new())?;
+        let slate = if t > LAST_ROUND {
+            Err(Refusal::BadRound(t).into())
+        } else {
+            request.choose(&published, t, HashSet::new())
+        };
+        let slate = match slate {
+            Ok(slate) => slate,
+            // What cannot be chosen any more may have been answered before: the writer looks the key up first.
+            Err(_) if digest.is_some() => return Ok((Make::Later(request), digest, flight)),
+            Err(error) => return Err(error),
+        };
         shared.options.measured(Measured::Choose, begun.elapsed().as_secs_f64());
         let made = Made { slate, model: published.model, rules: published.rules, at: begun, request };
         Ok((Make::Made(Box::new(made)), digest, flight))
     }
 
-    /// Has the writer do something alone.
+    /// Has the writer do something alone. The answer names the entry with the key, so that it stays the same whatever is
+    /// appended later.
     fn alone<T: Send + 'static>(
         &self,
         key: Option<Key>,

@@ -1,6 +1,6 @@
 //! Never twice: the same request again, at once, after a restart, is carried out once and answered with the same bytes.
 
-use crate::common::{rules, slate, start};
+use crate::common::{features, rules, slate, start};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Barrier, thread};
 
@@ -107,4 +107,30 @@ fn count(value: &Value) -> u64 {
         Value::Array(list) => list.iter().map(count).sum(),
         _ => 0,
     }
+}
+
+/// Before, a choice was tried before the key was looked up, and told that the arm is not there any more.
+#[test]
+fn a_decision_is_given_again_when_it_could_not_be_made_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, client) = start(folder.path());
+    client.json("PUT", "/v1/campaigns/shop", &rules()).expect(201);
+    let path = "/v1/campaigns/shop/decisions";
+    let arms: Vec<Value> =
+        ["a", "b", "c"].iter().enumerate().map(|(n, id)| json!({"id": id, "features": features(n, 0)})).collect();
+    client.json("PUT", "/v1/campaigns/shop/arms", &json!({ "arms": arms })).expect(200);
+    let asked = [json!({"k": 1, "eligible": ["c"]}), json!({"k": 3})];
+    let first: Vec<_> = (0..2).map(|n| client.keyed("POST", path, &format!("v{n}"), &asked[n])).collect();
+    first.iter().for_each(|answer| drop(answer.expect(200)));
+    client.send("DELETE", "/v1/campaigns/shop/arms/c", &[], b"").expect(200);
+    client.json("POST", path, &asked[0]).expect(404);
+    client.json("POST", path, &asked[1]).expect(422);
+    for (n, first) in first.iter().enumerate() {
+        let again = client.keyed("POST", path, &format!("v{n}"), &asked[n]);
+        assert_eq!((again.status, again.text()), (200, first.text()));
+    }
+    // Another request with the key is refused as such, and one that was never answered for what is wrong with it.
+    assert_eq!(client.keyed("POST", path, "v0", &asked[1]).expect(422)["type"], "urn:armwise:key-used");
+    assert_eq!(client.keyed("POST", path, "new", &asked[0]).expect(404)["value"], "c");
+    client.keyed("POST", path, "new", &json!({"k": 2})).expect(200);
 }
