@@ -14,7 +14,7 @@ use armwise_campaign::live::LiveOptions;
 use axum::{Router, extract::DefaultBodyLimit, http::StatusCode, middleware};
 use serde_json::{Map, Value};
 use std::sync::{
-    Arc, Mutex, OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 use tokio::sync::{Semaphore, watch};
@@ -31,8 +31,6 @@ pub struct App {
     pub(crate) options: Options,
     pub(crate) tokens: Tokens,
     pub(crate) campaigns: Campaigns,
-    /// Held while rules are amended.
-    pub(crate) amending: Mutex<()>,
     pub(crate) meter: Meter,
     /// Whether only this machine is listened to.
     pub(crate) is_local: bool,
@@ -55,7 +53,6 @@ impl App {
         Self {
             tokens: options.store.as_ref().map_or_else(|| Tokens::of(&options.data), Tokens::in_database),
             campaigns: Campaigns::of(&options.data, options.store.as_ref(), live),
-            amending: Mutex::new(()),
             meter,
             is_local: options.listen.ip().is_loopback(),
             in_flight: Semaphore::new(options.limits.requests),

@@ -121,6 +121,22 @@ impl Live {
         self.alone(key, move |writer, key| amend(&mut writer.campaign, config.clone(), key))
     }
 
+    /// As [`amend`](Self::amend), with the rules that `change` makes of those in force. A request that comes again is made
+    /// on the rules that it was made on the first time.
+    ///
+    /// # Errors
+    /// Those of `change`; as [`amend`](Self::amend).
+    pub fn amend_with(
+        &self,
+        mut change: impl FnMut(&Config) -> Result<Config, Error> + Send + 'static,
+        key: Option<Key>,
+    ) -> Result<Done<Amended>, Error> {
+        self.alone(key, move |writer, key| {
+            let config = change(&*writer.campaign.rules_before(key)?)?;
+            amend(&mut writer.campaign, config, key)
+        })
+    }
+
     /// Changes the catalogue from the next decision on.
     ///
     /// # Errors
@@ -183,8 +199,14 @@ impl Live {
         let flight = self.0.flights.take(key.as_ref())?;
         self.wait(move |reply: Reply<Done<T>>| {
             let work = move |writer: Result<&mut Writer, Error>| -> Then {
-                let done = writer.and_then(|writer| writer.retried(|writer| work(writer, key.as_ref())));
-                Box::new(move |seq| reply(done.map(|done| Done { seq, done })))
+                let done = writer.and_then(|writer| {
+                    writer.retried(|writer| {
+                        let done = work(writer, key.as_ref())?;
+                        let own = writer.campaign.earlier(key.as_ref(), |_| true)?;
+                        Ok(Done { seq: own.map_or(writer.campaign.head().seq, |(entry, _)| entry.seq), done })
+                    })
+                });
+                Box::new(move || reply(done))
             };
             self.send(Job { work: Work::Alone(Box::new(work)), flight, given: Instant::now() });
         })
