@@ -205,6 +205,10 @@ fn the_log_can_be_listed_waited_for_and_streamed() {
     let last = all["seq"].as_u64().unwrap();
     assert_eq!(client.get(&format!("/v1/campaigns/shop/log?after={last}")).expect(200)["entries"], json!([]));
     assert_eq!(client.get("/v1/campaigns/shop/log?limit=1").expect(200)["seq"], 1);
+    // An entry that was never written is not named by an answer, or the next request would ask to have seen it.
+    let beyond = client.get("/v1/campaigns/shop/log?after=99999");
+    assert_eq!(beyond.expect(200), json!({"seq": last, "entries": []}));
+    assert_eq!(beyond.header("armwise-seq"), Some(last.to_string().as_str()));
     client.get("/v1/campaigns/shop/log?wait=31").expect(422);
     client.get("/v1/campaigns/shop/log?afetr=1").expect(400);
 
