@@ -143,8 +143,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 /// Where a campaign stands.
 #[utoipa::path(get, path = "/v1/campaigns/{campaign}", operation_id = "campaign", tag = "campaigns",
     security(("token" = ["read"])),
-    params(("campaign" = String, Path, description = "Its name"),
-        ("Armwise-Seq" = Option<u64>, Header, description = "An entry that the answer must have seen", minimum = 0)),
+    params(("campaign" = String, Path, description = "Its name")),
     responses((status = 200, description = "Its rules and where it stands", body = ref("#/components/schemas/Campaign")), ReadFaults))]
 pub(crate) async fn look(Named(name): Named, Served(live): Served) -> Result<Response, Fault> {
     let mut shown = shown(name.as_str(), &live);
