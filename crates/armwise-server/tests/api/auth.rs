@@ -176,7 +176,7 @@ fn a_stream_ends_when_its_token_does() {
     root.json("PUT", "/v1/campaigns/shop", &rules()).expect(201);
     let stream = |path: &str, header: &str| {
         let mut stream = std::net::TcpStream::connect(client.address).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_mins(1))).unwrap();
         let head = format!(
             "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nConnection: close\r\n{header}\r\n\r\n",
             client.address

@@ -109,6 +109,8 @@ fn count(value: &Value) -> u64 {
     }
 }
 
+const JSON: &str = "application/json";
+
 /// A request with a key: method, path, content type, body.
 type Sent = (&'static str, String, &'static str, String);
 
@@ -158,7 +160,6 @@ fn every_call_with_a_key_repeats_its_bytes_after_other_commands_and_a_restart() 
         all.push((sent, answer));
         told
     };
-    const JSON: &str = "application/json";
     let arms = |range: std::ops::Range<usize>| {
         let arms: Vec<Value> = range.map(|n| json!({"id": format!("a{n}"), "features": features(n, 0)})).collect();
         json!({ "arms": arms }).to_string()
