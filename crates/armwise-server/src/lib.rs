@@ -5,7 +5,7 @@
 //! | [`Server`] | a server that runs until it is told to stop |
 //! | `app` | what all requests share, and the router |
 //! | `routes` | the API, a file for each kind of thing |
-//! | [`document`] | the OpenAPI document of all routes |
+//! | [`document()`] | the OpenAPI document of all routes |
 //! | [`access`] | tokens, scopes, and the guard before every route |
 //! | [`body`] | what a request brings, as rows and values |
 //! | [`problem`] | the one function from an error to a status and a problem document |
