@@ -1,4 +1,4 @@
-"""What the service does in a second: `make bench-serve`; `--quick` is the short form that the tests run.
+"""What the service does in a second: `make bench-serve`; `--quick` is a short form without a verdict, run by hand.
 
 wrk, a process of its own, sends decisions and rewards to `armwise serve` on this machine, every commit synced, and to
 the same server with the journal switched off. The ratio of the two is what durability costs. While rewards come, it is

@@ -17,7 +17,7 @@ The same seed, arms and rewards give the same bits as in Rust, whatever the numb
 """
 
 from . import lab, policies
-from ._answers import RewardsAnswer, ServedArm, ServedDecision, ServiceError
+from ._answers import RewardedArm, RewardsAnswer, ServedArm, ServedDecision, ServiceError
 from ._armwise import Context, InfeasibleError, __version__
 from ._async_client import AsyncClient, AsyncServedCampaign
 from ._client import Client, ServedCampaign
@@ -82,6 +82,7 @@ __all__ = [
     "Policy",
     "Quota",
     "Quotas",
+    "RewardedArm",
     "RewardsAnswer",
     "Selection",
     "ServedArm",

@@ -57,21 +57,42 @@ class ServedDecision:
 
 
 @dataclass(frozen=True)
+class RewardedArm:
+    """What became of one reward, and why it does not count where it does not."""
+
+    id: str
+    promotion: str | None
+    outcome: str
+    reason: str | None
+
+
+@dataclass(frozen=True)
 class RewardsAnswer:
-    """What became of rewards: for each arm ``applied``, ``known``, ``conflict``, ``late``, ``held`` or ``unknown``."""
+    """What became of rewards, one by one in the order in which they were given.
+
+    An outcome is ``applied``, ``known``, ``conflict``, ``late``, ``held``, ``revoked``, ``unknown`` or ``invalid``.
+    """
 
     decision: str
     seq: int
-    outcomes: dict[str, str]
+    arms: tuple[RewardedArm, ...]
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> RewardsAnswer:
-        return cls(told["decision"], told["seq"], {arm["id"]: arm["outcome"] for arm in told["arms"]})
+        arms = tuple(
+            RewardedArm(arm["id"], arm.get("promotion"), arm["outcome"], arm.get("reason")) for arm in told["arms"]
+        )
+        return cls(told["decision"], told["seq"], arms)
+
+    @property
+    def outcomes(self) -> dict[str | tuple[str, str], str]:
+        """The outcomes by the arm's id, or by id and promotion where the reward was given for a promotion."""
+        return {arm.id if arm.promotion is None else (arm.id, arm.promotion): arm.outcome for arm in self.arms}
 
     @property
     def applied(self) -> int:
         """How many were applied by this request."""
-        return sum(outcome == "applied" for outcome in self.outcomes.values())
+        return sum(arm.outcome == "applied" for arm in self.arms)
 
 
 class ServiceError(Exception):

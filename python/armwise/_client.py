@@ -35,7 +35,7 @@ class Client:
     token:
         What `armwise token add` printed; none for a service on this machine without tokens.
     timeout:
-        How many seconds one try may take.
+        How many seconds one try may take, beside what it is asked to wait.
     patience:
         For how many seconds a request is tried again.
     verify:
@@ -54,7 +54,7 @@ class Client:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         options: dict[str, Any] = {"base_url": url, "headers": headers, "timeout": timeout, "verify": verify}
         self._http: httpx.Client = httpx_module().Client(**options)
-        self._patience = patience
+        self._timeout, self._patience = timeout, patience
 
     def close(self) -> None:
         """Ends the connections."""
@@ -79,9 +79,17 @@ class Client:
         return campaigns
 
     def _send(
-        self, method: str, path: str, *, body: object = None, key: str | None = None, seq: int = 0, **query: Any
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        key: str | None = None,
+        seq: int = 0,
+        longer: float = 0.0,
+        **query: Any,
     ) -> httpx.Response:
-        """Sends until there is an answer or patience ends."""
+        """Sends until there is an answer or patience ends; a try may take ``longer`` than others."""
         headers = {"Content-Type": "application/json"} if body is not None else {}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -89,12 +97,14 @@ class Client:
             headers["Armwise-Seq"] = str(seq)
         # Made once, so that a repeated request has the same bytes.
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
-        end, wait = time.monotonic() + self._patience, 0.02
+        end, wait = time.monotonic() + self._patience + longer, 0.02
+        sent: dict[str, Any] = {"content": content, "headers": headers, "params": query or None}
+        sent["timeout"] = self._timeout + longer
         transport_error = httpx_module().TransportError
         while True:
             problem: Exception
             try:
-                answer = self._http.request(method, path, content=content, headers=headers, params=query or None)
+                answer = self._http.request(method, path, **sent)
             except transport_error as error:
                 problem, least = error, 0.0
             else:
@@ -118,10 +128,8 @@ class ServedCampaign:
         self._client, self.name, self.seq = client, name, 0
         self._base = f"/v1/campaigns/{quoted(name)}"
 
-    def _ask(
-        self, method: str, path: str = "", *, body: object = None, key: str | None = None, **query: Any
-    ) -> httpx.Response:
-        answer = self._client._send(method, self._base + path, body=body, key=key, seq=self.seq, **query)
+    def _ask(self, method: str, path: str = "", **rest: Any) -> httpx.Response:
+        answer = self._client._send(method, self._base + path, seq=self.seq, **rest)
         self.seq = max(self.seq, seq_of(answer.headers))
         return answer
 
@@ -264,7 +272,7 @@ class ServedCampaign:
 
     def log(self, after: int = 0, *, wait: int = 0) -> dict[str, Any]:
         """The entries of the journal after one; with ``wait``, waits so many seconds for the first."""
-        return self._json("GET", "/log", after=after, wait=wait)
+        return self._json("GET", "/log", longer=wait, after=after, wait=wait)
 
     def model(self) -> str:
         """The learner as JSON, which :func:`armwise.load` reads."""

@@ -41,9 +41,12 @@ def events(log: bytes) -> Iterator[Event]:
 
 @dataclass
 class Disk:
-    """What is on the disk for certain, and what would be if everything were synced."""
+    """What is on the disk for certain, and what would be if everything were synced.
 
-    ignores_syncs: bool = False
+    Syncs that the record has after `honest_until` do nothing: such a disk lies.
+    """
+
+    honest_until: int | None = None
     bytes_now: dict[int, bytearray] = field(default_factory=dict)
     bytes_kept: dict[int, bytes] = field(default_factory=dict)
     names_now: dict[str, int] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class Disk:
 
     def apply(self, event: Event) -> None:
         kind, path, inode = event.kind, event.one, event.inode
+        lies = self.honest_until is not None and event.end > self.honest_until
         if kind in "CL":
             self.names_now[path] = inode
             self.bytes_now.setdefault(inode, bytearray())
@@ -68,9 +72,11 @@ class Disk:
                 self.names_now[event.two] = self.names_now.pop(path)
         elif kind == "X":
             self.names_now.pop(path, None)
-        elif kind == "S" and not self.ignores_syncs:
+        elif kind in "SD" and lies:
+            pass
+        elif kind == "S":
             self.bytes_kept[inode] = bytes(self.bytes_now.get(inode, b""))
-        elif kind == "D" and not self.ignores_syncs:
+        elif kind == "D":
             below = path.rstrip("/") + "/"
             inside = [name for name in {*self.names_now, *self.names_kept} if name.startswith(below)]
             for name in inside:

@@ -8,7 +8,7 @@ wrote down. What must hold:
 
 - No lost acknowledgement: every decision and reward that was answered with 2xx is in the journal.
 - Nothing twice: one entry for a key, one first reward for an arm of a decision.
-- The same key has the same bytes, whenever it was asked.
+- The same key has the same bytes, whenever it was asked, whatever became of the arms since.
 - The sequence has no gaps, and every entry has its hash over the one before.
 - One model for each entry: what clients were told of the model at an entry is what the entry says, by any replica.
 - One journal: the entries that a replica shows are those of the journal, and each replica shows all of them.
@@ -130,7 +130,11 @@ def round_of(decision: str) -> int:
 def check_decisions(journal: Journal, history: list[Line]) -> list[str]:
     problems, answers = [], {}
     for line in history:
-        if line["op"] != "decide" or line["status"] not in (200, 201):
+        if line["op"] != "decide":
+            continue
+        if line["status"] in (400, 404, 422):
+            problems.append(f"refused: the decision with key {line['key']}: {line['answer']}")
+        if line["status"] not in (200, 201):
             continue
         key, answer = line["key"], line["answer"]
         first = answers.setdefault(key, answer)
@@ -153,6 +157,17 @@ def check_decisions(journal: Journal, history: list[Line]) -> list[str]:
         if len({row["customer"] for row in rows}) != len(rows):
             problems.append(f"twice: round {round_} has an arm twice")
     return problems
+
+
+def check_arms(journal: Journal, history: list[Line]) -> list[str]:
+    """Every change of the catalogue that was acknowledged is in the journal, as the entry that the answer names."""
+    changes = [line for line in history if line["op"] == "arms" and line["status"] == 200]
+    entries = [(line, journal.by_key.get(line["key"])) for line in changes]
+    return [
+        f"lost: the arms with key {line['key']} were acknowledged as entry {line['seq']}"
+        for line, entry in entries
+        if entry is None or (entry["kind"], entry["seq"]) != ("arms", line["seq"])
+    ]
 
 
 def check_rewards(journal: Journal, history: list[Line]) -> list[str]:
@@ -270,6 +285,7 @@ def check(journal: Journal, history: list[Line]) -> list[str]:
         + forgotten
         + check_chain(journal)
         + check_decisions(journal, history)
+        + check_arms(journal, history)
         + check_rewards(journal, history)
         + check_sequence(journal, history)
     )

@@ -3,7 +3,9 @@
 A line of the history is one request from its first try to its answer: who, what, the key, the body, when, how it ended,
 the bytes that came back. A try that ended in nothing is tried again with the same key and body, as the service's
 promise allows; the line says how often. With several replicas a client goes to any of them, and a try that ended in
-nothing is tried again at another one. What a history must look like is in `history.py`, which shares no code with this.
+nothing is tried again at another one. With a catalogue, each client puts arms of its own into it, decides from them and
+takes them out again, so that some decisions are asked for again that could not be made any more. What a history must
+look like is in `history.py`, which shares no code with this.
 """
 
 from __future__ import annotations
@@ -44,9 +46,19 @@ class Client(threading.Thread):
     """One client with one connection at a time, to any of the ports."""
 
     def __init__(
-        self, number: int, ports: list[int], campaign: str, out: Path, stop: threading.Event, seed: int, patience: float
+        self,
+        number: int,
+        ports: list[int],
+        campaign: str,
+        out: Path,
+        stop: threading.Event,
+        seed: int,
+        patience: float,
+        catalogue: bool,
     ) -> None:
         super().__init__(daemon=True)
+        self.catalogue = catalogue
+        self.stock: list[str] = []  # its arms in the catalogue
         self.number, self.ports, self.stop_event, self.patience = number, ports, stop, patience
         self.port = ports[number % len(ports)]
         self.base = f"/v1/campaigns/{campaign}"
@@ -71,6 +83,8 @@ class Client(threading.Thread):
             self.out.close()
 
     def act(self) -> None:
+        if self.catalogue and self.random.random() < 0.1:
+            self.change()
         draw = self.random.random()
         if draw < 0.5 or not self.decided:
             self.decide()
@@ -87,9 +101,23 @@ class Client(threading.Thread):
         self.count += 1
         return f"{self.prefix}-{self.count}"
 
+    def change(self) -> None:
+        """Puts its own arms into the catalogue, or takes one of them out."""
+        if len(self.stock) > 2:
+            gone = self.stock.pop()
+            self.send("arms", "DELETE", f"{self.base}/arms/{gone}", None, self.key())
+            return
+        arms = [{"id": f"{self.prefix}-{name}", "features": x} for name, x in self.random.sample(ARMS, 6)]
+        line = self.send("arms", "PATCH", f"{self.base}/arms", json.dumps({"arms": arms}), self.key())
+        if line["status"] == 200:
+            self.stock += [arm["id"] for arm in arms if arm["id"] not in self.stock]
+
     def decide(self) -> None:
-        arms = self.random.sample(ARMS, 12)
-        body = json.dumps({"arms": [{"id": name, "features": x} for name, x in arms], "k": 3})
+        if len(self.stock) > 2 and self.random.random() < 0.3:
+            body = json.dumps({"eligible": self.stock, "k": 3})
+        else:
+            arms = self.random.sample(ARMS, 12)
+            body = json.dumps({"arms": [{"id": name, "features": x} for name, x in arms], "k": 3})
         key = self.key()
         line = self.send("decide", "POST", f"{self.base}/decisions", body, key)
         if line["status"] in (200, 201):
@@ -193,12 +221,13 @@ class Load:
         clients: int = 8,
         seed: int = 1,
         patience: float = 30,
+        catalogue: bool = False,
     ) -> None:
         self.stop_event = threading.Event()
         ports = [ports] if isinstance(ports, int) else ports
         self.files = [folder / f"history-{seed}-{number}.jsonl" for number in range(clients)]
         self.clients = [
-            Client(number, ports, campaign, file, self.stop_event, seed, patience)
+            Client(number, ports, campaign, file, self.stop_event, seed, patience, catalogue)
             for number, file in enumerate(self.files)
         ]
 

@@ -54,6 +54,30 @@ def test_a_shop_decides_and_learns(server: Server) -> None:
         assert missing.value.status == 404
 
 
+def test_an_id_in_two_promotions_has_two_outcomes(server: Server) -> None:
+    with aw.Client(url(server)) as client:
+        shop = client.campaign("two")
+        promotions = [{"name": "mail", "quota": 2}, {"name": "call", "quota": 2}]
+        shop.begin(**RULES, promotion=promotions, limits={"per_customer": 2})
+        decided = shop.decide(SOME[:2])
+        assert sorted((arm.id, arm.promotion) for arm in decided.arms) == sorted(
+            (arm["id"], name) for arm in SOME[:2] for name in ("mail", "call")
+        )
+        one = SOME[0]["id"]
+        given = [{"id": one, "promotion": name, "reward": 1.0} for name in ("mail", "call", "fax")]
+        answer = shop.reward(decided, given)
+        assert answer.applied == 2
+        assert answer.outcomes == {(one, "mail"): "applied", (one, "call"): "applied", (one, "fax"): "unknown"}
+        assert [arm.promotion for arm in answer.arms] == ["mail", "call", "fax"]
+
+
+def test_a_poll_may_wait_longer_than_an_answer_may_take(server: Server) -> None:
+    with aw.Client(url(server)) as client:
+        last = client.campaign("patient").begin(**RULES)["seq"]
+    with aw.Client(url(server), timeout=1.0, patience=0.0) as client:
+        assert client.campaign("patient").log(last, wait=2) == {"seq": last, "entries": []}
+
+
 def test_the_asynchronous_client_is_the_same(server: Server) -> None:
     async def play() -> None:
         async with aw.AsyncClient(url(server)) as client:

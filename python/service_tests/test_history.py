@@ -20,7 +20,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]
     folder = tmp_path_factory.mktemp("good")
     with serving(folder / "data") as server:
         begin(server.port, "shop")
-        load = Load(server.port, "shop", folder, clients=3)
+        load = Load(server.port, "shop", folder, clients=3, catalogue=True)
         with load:
             load.wait_for_answers(600)
         assert server.stop() == 0
@@ -30,7 +30,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]
 def test_a_good_history_passes(recorded: tuple[Path, list[Line]]) -> None:
     path, history = recorded
     assert check(Journal(path), history) == []
-    for op in ("decide", "reward", "look"):
+    for op in ("decide", "reward", "look", "arms"):
         assert any(line["op"] == op and line["status"] in (200, 201) for line in history), op
 
 
@@ -99,12 +99,19 @@ def broken(history: list[Line]) -> None:
     history[0]["broke"] = "{}"
 
 
+def refused(history: list[Line]) -> None:
+    """A decision that was given once and could not be given again."""
+    line = next(line for line in history if line["op"] == "decide" and line["status"] in (200, 201))
+    history.append({**line, "status": 404, "answer": "{}"})
+
+
 DOCTORED: dict[str, Callable[[list[Line]], None]] = {
     "stale": stale,
     "bytes": other_bytes,
     "other": unheard_reward,
     "lost": forgotten,
     "failure": broken,
+    "refused": refused,
 }
 
 

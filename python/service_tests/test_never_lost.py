@@ -30,7 +30,7 @@ def test_kill_nine_under_load_loses_nothing_and_counts_nothing_twice(tmp_path: P
     draw = random.Random(5)
     server = Server(tmp_path / "data").start().wait_until_ready()
     begin(server.port, "shop")
-    load = Load(server.port, "shop", tmp_path)
+    load = Load(server.port, "shop", tmp_path, catalogue=True)
     try:
         with load:
             for number in range(1, KILLS + 1):

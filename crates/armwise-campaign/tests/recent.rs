@@ -12,7 +12,7 @@ use armwise_campaign::{
 };
 use common::{Folder, begin, choose_round, csv, customers, learn_text, noise};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write,
     path::{Path, PathBuf},
 };
@@ -78,6 +78,8 @@ fn the_newest_rounds_are_the_report_and_its_counts_while_all_of_them_are_looked_
     let mut often: BTreeMap<&str, u64> = BTreeMap::new();
     all.iter().for_each(|(sent, _)| *often.entry(&sent.customer).or_default() += 1);
     assert_eq!(recent.different_rows, often.len() as u64);
+    let segments: BTreeSet<&str> = all.iter().map(|(sent, _)| sent.segment.as_deref().unwrap()).collect();
+    assert_eq!(recent.different_segments, Some(segments.len() as u64));
     let most = often.values().max().unwrap();
     assert!(recent.rows.len() == 12 && recent.rows[0].tally.sends == *most);
     assert!(recent.rows.windows(2).all(|two| two[0].tally.sends >= two[1].tally.sends));

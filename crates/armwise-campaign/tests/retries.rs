@@ -10,7 +10,7 @@ mod common;
 use armwise_campaign::{
     Campaign, Error,
     config::Config,
-    core::{Feedback, Key, Learned, Refusal, Tag, amend, close, fates, results, revoke, status, why},
+    core::{Feedback, Key, Learned, Refusal, Tag, amend, close, close_up_to, fates, results, revoke, status, why},
     output::Existing,
     round::{Choice, ChoiceFiles, ChooseOptions, choose},
     table::{Sheet, SheetFile},
@@ -305,4 +305,24 @@ fn what_is_no_key_is_refused() {
     let refused = Key::new("two words").unwrap_err();
     assert!(matches!(refused, Error::Refused(Refusal::BadKey(_))));
     assert!(refused.to_string().contains("1 to 200 visible ASCII characters"), "{refused}");
+}
+
+/// A closing of many rounds that came again was answered with none.
+#[test]
+fn many_rounds_closed_at_once_are_counted_again_as_they_were() {
+    let folder = Folder::new("close-many");
+    let (table, mut campaign) = everybody(&folder);
+    (0..4).for_each(|_| drop(choose_round(&mut campaign, &table).unwrap()));
+    let closed = close_up_to(&mut campaign, 3, Some(&key("three"))).unwrap();
+    assert_eq!((closed.rounds, closed.through, closed.seq), (3, 3, campaign.head().seq));
+    choose_round(&mut campaign, &table).unwrap();
+    assert_eq!(close_up_to(&mut campaign, 3, Some(&key("three"))).unwrap(), closed);
+    assert!(matches!(close_up_to(&mut campaign, 2, Some(&key("three"))), Err(Error::KeyUsed { .. })));
+    let more = close_up_to(&mut campaign, 5, Some(&key("five"))).unwrap();
+    assert_eq!(more.rounds, 2);
+    let path = campaign.path().to_owned();
+    drop(campaign);
+    let campaign = &mut Campaign::write(&path, "test").unwrap();
+    assert_eq!(close_up_to(campaign, 3, Some(&key("three"))).unwrap(), closed);
+    assert_eq!(close_up_to(campaign, 5, Some(&key("five"))).unwrap(), more);
 }

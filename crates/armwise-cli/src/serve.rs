@@ -152,7 +152,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Fault> {
     if arguments.without_journal {
         options.live.journal = Journalling::OffForBenchmarks;
     }
-    let server = Server::start(options)?;
+    let server = Server::start(options).map_err(|fault| match fault.kind() {
+        Server::NO_TOKENS => Fault::invalid(format!(
+            "{fault}; make one first (armwise token add NAME --scope decide,reward), or listen at 127.0.0.1"
+        )),
+        _ => fault,
+    })?;
     print(&format!("armwise serves {} at {scheme}://{}\n", home.display(), server.address()));
     server.until_signal();
     Ok(())

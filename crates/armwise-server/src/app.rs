@@ -4,6 +4,7 @@ use crate::{
     access::{Rights, SCHEME, Tokens, guard},
     around::around,
     campaigns::Campaigns,
+    document,
     meter::Meter,
     options::Options,
     page,
@@ -12,9 +13,9 @@ use crate::{
 };
 use armwise_campaign::live::LiveOptions;
 use axum::{Router, extract::DefaultBodyLimit, http::StatusCode, middleware};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::{
-    Arc, Mutex, OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
 };
 use tokio::sync::{Semaphore, watch};
@@ -31,8 +32,6 @@ pub struct App {
     pub(crate) options: Options,
     pub(crate) tokens: Tokens,
     pub(crate) campaigns: Campaigns,
-    /// Held while rules are amended.
-    pub(crate) amending: Mutex<()>,
     pub(crate) meter: Meter,
     /// Whether only this machine is listened to.
     pub(crate) is_local: bool,
@@ -55,7 +54,6 @@ impl App {
         Self {
             tokens: options.store.as_ref().map_or_else(|| Tokens::of(&options.data), Tokens::in_database),
             campaigns: Campaigns::of(&options.data, options.store.as_ref(), live),
-            amending: Mutex::new(()),
             meter,
             is_local: options.listen.ip().is_loopback(),
             in_flight: Semaphore::new(options.limits.requests),
@@ -89,14 +87,15 @@ impl App {
 
     fn described(&self) -> &(Value, Rights) {
         self.document.get_or_init(|| {
-            let document = document();
+            let document = document::document();
             let rights = Rights::of(&document);
             (document, rights)
         })
     }
 }
 
-fn described() -> OpenApiRouter<Arc<App>> {
+/// The routes with their descriptions.
+pub(crate) fn described() -> OpenApiRouter<Arc<App>> {
     let mut begun = OpenApiBuilder::new()
         .info(
             InfoBuilder::new()
@@ -115,35 +114,6 @@ fn described() -> OpenApiRouter<Arc<App>> {
     components.add_security_scheme(SCHEME, SecurityScheme::Http(scheme.build()));
     begun.components = Some(components);
     routes::all(OpenApiRouter::with_openapi(begun))
-}
-
-/// The OpenAPI document of the API.
-///
-/// # Panics
-/// Never: the schemas are compiled in, and tests read them.
-#[must_use]
-pub fn document() -> Value {
-    let mut document = serde_json::to_value(described().into_openapi()).expect("a document is JSON");
-    // Bodies whose types belong to the library, which knows nothing of documents.
-    let schemas: Map<String, Value> = serde_json::from_str(include_str!("schemas.json")).expect("schemas are JSON");
-    let own = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut);
-    own.expect("problems have a schema").extend(schemas);
-    let paths = document.get_mut("paths").and_then(Value::as_object_mut);
-    for operation in
-        paths.into_iter().flatten().filter_map(|(_, path)| path.as_object_mut()).flatten().map(|(_, own)| own)
-    {
-        if let Some(body) = operation.get_mut("requestBody").and_then(Value::as_object_mut) {
-            body.insert("required".to_owned(), true.into());
-        }
-        // A parameter may be left out, but there is no way to write that it is nothing.
-        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
-        for types in parameters.into_iter().flatten().filter_map(|own| own.pointer_mut("/schema/type")) {
-            if let Some(one) = types.as_array().and_then(|all| all.iter().find(|one| *one != "null")).cloned() {
-                *types = one;
-            }
-        }
-    }
-    document
 }
 
 /// All routes, ready to be served.

@@ -28,13 +28,18 @@ pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id"
 /// What a browser may do with an answer of the API: nothing. Pages of the dashboard bring their own.
 const POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
 
+/// Routes that are answered however much is in flight: what watches over the server must see it when it is busy.
+const WATCHING: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// Carries a request through.
 pub(crate) async fn around(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let id = request_id(&app, &request);
-    let mut response = match app.in_flight.try_acquire() {
+    let watching = route.as_ref().is_some_and(|route| WATCHING.contains(&route.as_str()));
+    let place = if watching { Ok(None) } else { app.in_flight.try_acquire().map(Some) };
+    let mut response = match place {
         Err(_) => Fault::new(StatusCode::TOO_MANY_REQUESTS, "too-many-requests", "too many requests are in flight")
             .help("send the same request again a little later")
             .into_response(),

@@ -1,10 +1,16 @@
 //! What a request brings: JSON with the place of what is wrong in it, or rows as a table of the content type's format.
 
 use crate::problem::Fault;
-use armwise_campaign::table::{Format, Table, TableRules};
+use armwise_campaign::{
+    Error,
+    table::{Format, Table, TableRules},
+};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
-use std::io::{Seek, Write};
+use std::{
+    io::{self, Seek, Write},
+    path::PathBuf,
+};
 
 /// The formats that a body may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,13 +112,37 @@ pub fn value<T: for<'de> Deserialize<'de>>(value: serde_json::Value) -> Result<T
 /// # Errors
 /// [`Fault`] if there is no room for a copy of it.
 pub fn table(body: &[u8], format: Format, rules: &TableRules) -> Result<Table, Fault> {
-    let copy = || -> std::io::Result<std::fs::File> {
+    let copy = || -> io::Result<std::fs::File> {
         // The readers seek, and read twice.
         let mut file = tempfile::tempfile()?;
         file.write_all(body)?;
         file.rewind()?;
         Ok(file)
     };
-    let file = copy().map_err(|error| Fault::internal(format!("a temporary file: {error}")))?;
+    let file = copy().map_err(|error| not_copied(&error))?;
     Ok(Table::from_file("the body", file, format).with(rules.clone()))
+}
+
+/// Why a body could not be copied.
+fn not_copied(error: &io::Error) -> Fault {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            Error::DiskFull { path: PathBuf::new(), cause: None }.into()
+        }
+        _ => Fault::internal(format!("a temporary file: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_finds_no_room_is_told_so() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let (status, kind) = (not_copied(&full).status(), not_copied(&full).kind());
+        assert_eq!((status, kind), (StatusCode::INSUFFICIENT_STORAGE, "disk-full"));
+        let other = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(not_copied(&other).status(), StatusCode::INTERNAL_SERVER_ERROR);
+    }
 }

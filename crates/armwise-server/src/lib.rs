@@ -5,6 +5,7 @@
 //! | [`Server`] | a server that runs until it is told to stop |
 //! | `app` | what all requests share, and the router |
 //! | `routes` | the API, a file for each kind of thing |
+//! | [`document()`] | the OpenAPI document of all routes |
 //! | [`access`] | tokens, scopes, and the guard before every route |
 //! | [`body`] | what a request brings, as rows and values |
 //! | [`problem`] | the one function from an error to a status and a problem document |
@@ -24,6 +25,7 @@ mod around;
 pub mod body;
 mod campaigns;
 pub mod demo;
+mod document;
 mod listen;
 mod meter;
 mod name;
@@ -33,7 +35,8 @@ pub mod problem;
 mod routes;
 mod server;
 
-pub use app::{App, document};
+pub use app::App;
+pub use document::document;
 pub use name::Name;
 pub use options::{Limits, Options, TlsFiles};
 #[doc(hidden)]

@@ -6,6 +6,7 @@ use crate::{
     options::Options,
     problem::Fault,
 };
+use axum::http::StatusCode;
 use std::{net::SocketAddr, sync::Arc, thread::JoinHandle, time::Duration};
 use tokio::{net::TcpListener, runtime, sync::watch};
 
@@ -22,6 +23,9 @@ pub struct Server {
 }
 
 impl Server {
+    /// The kind of fault of a server that others could reach though there are no tokens.
+    pub const NO_TOKENS: &'static str = "no-tokens";
+
     /// Starts a server; when this returns, it listens, and its campaigns are being opened.
     ///
     /// # Errors
@@ -35,10 +39,8 @@ impl Server {
         let (listen_at, limits) = (options.listen, options.limits);
         let app = Arc::new(App::new(options, stopping.clone()));
         if app.tokens.all()?.is_none() && !app.is_local {
-            return Err(Fault::invalid(format!(
-                "{listen_at} can be reached by others, and there are no tokens; make one first (armwise token add NAME --scope \
-                 decide,reward), or listen at 127.0.0.1"
-            )));
+            let detail = format!("{listen_at} can be reached by others, and there are no tokens");
+            return Err(Fault::new(StatusCode::UNPROCESSABLE_ENTITY, Self::NO_TOKENS, detail));
         }
         let runtime = runtime::Builder::new_multi_thread()
             .thread_name("armwise-http")

@@ -10,6 +10,7 @@ use crate::{
 };
 use armwise::Learner;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// What an amendment did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -65,6 +66,16 @@ pub fn amend(campaign: &mut Campaign, mut config: Config, key: Option<&Key>) -> 
         campaign.append(&against, &draft, || Ok(()))?;
     }
     Ok(done)
+}
+
+impl Campaign {
+    /// The rules before the amendment of an earlier request with this key; those in force if there was none.
+    pub(crate) fn rules_before(&self, key: Option<&Key>) -> Result<Cow<'_, Config>, Error> {
+        match self.earlier(key, |command| matches!(command, Command::Amend(_)))? {
+            Some((entry, _)) => self.config_after(entry.seq - 1),
+            None => Ok(Cow::Borrowed(self.config())),
+        }
+    }
 }
 
 fn amended(before: &Config, after: &Config, from: u64, model: Sha) -> Amended {

@@ -1,8 +1,8 @@
 //! The end of a round's response window, or of those of many rounds at once.
 
 use super::{
-    Campaign, Closing, Command, Counts, DecisionId, Draft, Flaw, HoldOutStatus, Key, OfRound, Refusal, Sha, SilenceOf,
-    Through, settled::Shelf,
+    Campaign, Closing, Command, Counts, DecisionId, Draft, Entry, Flaw, HoldOutStatus, Key, Kind, OfRound, Refusal,
+    Sha, SilenceOf, Through, clock, settled::Shelf,
 };
 use crate::Error;
 use serde::Serialize;
@@ -69,7 +69,7 @@ pub struct ClosedThrough {
     pub through: u64,
     /// How many rounds were closed.
     pub rounds: u64,
-    /// The journal's last entry.
+    /// The last entry that closed any of them; the journal's last where none was open.
     pub seq: u64,
     /// The hash of the model in force.
     pub model: Sha,
@@ -89,23 +89,48 @@ pub fn close_through(
     close_range(campaign, through, activated_before, None)
 }
 
-/// As [`close_through`], because somebody asks for it: rounds that are held back stay open, and all others are closed. A
-/// request with a key that comes again closes nothing more.
+/// As [`close_through`], because somebody asks for it: rounds that are held back stay open, and all others are closed. The
+/// same request with the same `key` gives the same answer, whatever happened since. Where no round is open there is no
+/// entry, so the key stays free.
 ///
 /// # Errors
 /// [`Error::NotFound`] for a round that was not chosen; as [`close_through`], [`Error::KeyUsed`].
 pub fn close_up_to(campaign: &mut Campaign, through: u64, key: Option<&Key>) -> Result<ClosedThrough, Error> {
     campaign.round(through)?;
+    if let Some(before) = closed_before(campaign, through, key)? {
+        return Ok(before);
+    }
+    let closed = close_range(campaign, through, None, key)?;
+    // With one round to a segment, only the journal says the same again.
+    let again = if campaign.state.length == 1 { closed_before(campaign, through, key)? } else { None };
+    Ok(again.unwrap_or(closed))
+}
+
+/// What a request with this key closed, from the journal.
+fn closed_before(campaign: &Campaign, through: u64, key: Option<&Key>) -> Result<Option<ClosedThrough>, Error> {
     let same = |command: &Command| match command {
         Command::Close(Closing::Through(range)) => range.through == through && range.activated_before.is_none(),
         // With one round to a segment, the entry of the last round that was open has the key.
         Command::Close(Closing::Round(of)) => of.round <= through && campaign.state.length == 1,
         _ => false,
     };
-    if let Some((entry, _)) = campaign.earlier(key, same)? {
-        return Ok(ClosedThrough { through, rounds: 0, seq: entry.seq, model: entry.model });
+    let Some((entry, _)) = campaign.earlier(key, same)? else { return Ok(None) };
+    let mut rounds = 0;
+    if campaign.state.length > 1 {
+        // Only an answer that is given again asks for the past.
+        campaign.each_round(1..=through, &mut |info| {
+            rounds += u64::from(info.closed_by == Some(entry.seq));
+            Ok(())
+        })?;
+    } else {
+        // The entries of one request follow each other and have one time.
+        let is_own = |other: &Entry| other.kind == Kind::Close && other.key.is_none() && other.at == entry.at;
+        rounds = 1;
+        while campaign.journal.entry(entry.seq.saturating_sub(rounds))?.as_ref().is_some_and(is_own) {
+            rounds += 1;
+        }
     }
-    close_range(campaign, through, None, key)
+    Ok(Some(ClosedThrough { through, rounds, seq: entry.seq, model: entry.model }))
 }
 
 fn close_range(
@@ -126,18 +151,19 @@ fn close_range(
         let (default, hold_out) = (config.reward.default + 0.0, config.hold_out_default());
         range.silence.push(SilenceOf { rules, default, hold_out });
     }
-    if !open.is_empty() && campaign.state.length > 1 {
+    let entries = if !open.is_empty() && campaign.state.length > 1 {
         let draft = Draft { key, ..Draft::new(Command::Close(Closing::Through(range))) };
-        campaign.append(&against, &draft, || Ok(()))?;
+        campaign.append_all(&against, &[draft])?
     } else {
-        let last = open.last().copied();
+        let (last, at) = (open.last().copied(), clock::now());
         let one = |&round: &u64| Draft {
             key: key.filter(|_| Some(round) == last),
+            at: Some(at.clone()),
             ..Draft::new(Command::Close(Closing::Round(OfRound { round })))
         };
-        campaign.append_all(&against, &open.iter().map(one).collect::<Vec<_>>())?;
-    }
-    let (rounds, seq) = (open.len() as u64, campaign.head().seq);
+        campaign.append_all(&against, &open.iter().map(one).collect::<Vec<_>>())?
+    };
+    let (rounds, seq) = (open.len() as u64, entries.last().map_or(campaign.head().seq, |entry| entry.seq));
     Ok(ClosedThrough { through, rounds, seq, model: campaign.model_hash() })
 }
 

@@ -11,7 +11,7 @@ use crate::{
     recipe::Recipe,
     round::{is_in_hold_out, resting},
 };
-use armwise::{Arms, Column, Constraint, Learner, Model, Names, Policy, Round, number_of};
+use armwise::{Arms, Auto, Column, Constraint, Learner, Model, Names, Policy, Round, number_of};
 use serde::Serialize;
 
 /// What a feature adds to the estimated reward.
@@ -70,6 +70,9 @@ pub struct Why {
     pub resting: bool,
     /// Whether the customer is in the hold-out, which is never contacted.
     pub hold_out: bool,
+    /// The parameters that the algorithm chose by itself in this round; none where all were given, or nothing was scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auto: Option<Auto>,
     /// Every promotion, by falling score; none for a customer who was not chosen, where no table was given.
     pub promotions: Vec<WhyPromotion>,
 }
@@ -103,7 +106,8 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let resting = chosen.is_none() && resting(campaign, &config, round, info.hold_out_alike)?.contains(customer);
     let hold_out = is_in_hold_out(&config, customer);
     let (customer_name, revoked) = (customer.to_owned(), info.revoked());
-    let mut why = Why { customer: customer_name, round, revoked, resting, hold_out, promotions: Vec::new() };
+    let (auto, promotions) = (None, Vec::new());
+    let mut why = Why { customer: customer_name, round, revoked, resting, hold_out, auto, promotions };
     let (features, eligible, segment) = match (chosen, table) {
         (Some(sent), _) => (sent.features.to_vec(), vec![true; config.promotion.len()], sent.segment.clone()),
         (None, Some(table)) => found_in(&*campaign.recipe_of(round)?, &config, table, customer)?,
@@ -112,6 +116,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     };
     let recipe = campaign.recipe_of(round)?;
     let learner = campaign.learner_by(config.algorithm, &campaign.model_of(&info)?, (&config, &recipe))?;
+    why.auto = learner.auto(Round::new(info.seed, round))?;
     let (labels, own_values) = (recipe.labels(), recipe.own_values(&features));
     let who = (&Names::new([customer])?, segment.as_deref().map_or(0.0, number_of));
     for (block, promotion) in config.promotion.iter().enumerate() {

@@ -121,6 +121,22 @@ impl Live {
         self.alone(key, move |writer, key| amend(&mut writer.campaign, config.clone(), key))
     }
 
+    /// As [`amend`](Self::amend), with the rules that `change` makes of those in force. A request that comes again is made
+    /// on the rules that it was made on the first time.
+    ///
+    /// # Errors
+    /// Those of `change`; as [`amend`](Self::amend).
+    pub fn amend_with(
+        &self,
+        mut change: impl FnMut(&Config) -> Result<Config, Error> + Send + 'static,
+        key: Option<Key>,
+    ) -> Result<Done<Amended>, Error> {
+        self.alone(key, move |writer, key| {
+            let config = change(&*writer.campaign.rules_before(key)?)?;
+            amend(&mut writer.campaign, config, key)
+        })
+    }
+
     /// Changes the catalogue from the next decision on.
     ///
     /// # Errors
@@ -157,16 +173,24 @@ impl Live {
         }
         // Where there is no number at hand, the writer gets one.
         let Some(t) = shared.numbers.take() else { return Ok((Make::Later(request), digest, flight)) };
-        if t > LAST_ROUND {
-            return Err(Refusal::BadRound(t).into());
-        }
-        let slate = request.choose(&published, t, HashSet::new())?;
+        let slate = if t > LAST_ROUND {
+            Err(Refusal::BadRound(t).into())
+        } else {
+            request.choose(&published, t, HashSet::new())
+        };
+        let slate = match slate {
+            Ok(slate) => slate,
+            // What cannot be chosen any more may have been answered before: the writer looks the key up first.
+            Err(_) if digest.is_some() => return Ok((Make::Later(request), digest, flight)),
+            Err(error) => return Err(error),
+        };
         shared.options.measured(Measured::Choose, begun.elapsed().as_secs_f64());
         let made = Made { slate, model: published.model, rules: published.rules, at: begun, request };
         Ok((Make::Made(Box::new(made)), digest, flight))
     }
 
-    /// Has the writer do something alone.
+    /// Has the writer do something alone. The answer names the entry with the key, so that it stays the same whatever is
+    /// appended later.
     fn alone<T: Send + 'static>(
         &self,
         key: Option<Key>,
@@ -175,8 +199,14 @@ impl Live {
         let flight = self.0.flights.take(key.as_ref())?;
         self.wait(move |reply: Reply<Done<T>>| {
             let work = move |writer: Result<&mut Writer, Error>| -> Then {
-                let done = writer.and_then(|writer| writer.retried(|writer| work(writer, key.as_ref())));
-                Box::new(move |seq| reply(done.map(|done| Done { seq, done })))
+                let done = writer.and_then(|writer| {
+                    writer.retried(|writer| {
+                        let done = work(writer, key.as_ref())?;
+                        let own = writer.campaign.earlier(key.as_ref(), |_| true)?;
+                        Ok(Done { seq: own.map_or(writer.campaign.head().seq, |(entry, _)| entry.seq), done })
+                    })
+                });
+                Box::new(move || reply(done))
             };
             self.send(Job { work: Work::Alone(Box::new(work)), flight, given: Instant::now() });
         })

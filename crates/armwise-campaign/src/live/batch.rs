@@ -113,7 +113,7 @@ impl Writer {
                     self.publish();
                     self.reach();
                     drop(flight);
-                    then(self.campaign.head().seq);
+                    then();
                 }
                 Work::Decide(job) => {
                     if matches!(job.make, Make::Later(_)) {

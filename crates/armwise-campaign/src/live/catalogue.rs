@@ -1,10 +1,10 @@
 //! The catalogue that a served campaign keeps: rows that come, change and go by entries of the journal.
 //!
-//! The catalogue after an entry is the fold of all changes up to it, so it needs no table of its own. Features are made
+//! The catalogue after an entry is the fold of all changes up to it (`replay.rs`), so it needs no table of its own. Features are made
 //! once where they depend on the rows alone, and prune as the library's catalogue does; with a context they are made for
 //! each request.
 
-use super::request::Among;
+use super::{replay::Replay, request::Among};
 use crate::{
     Campaign, Error,
     core::ArmsAction,
@@ -54,7 +54,7 @@ fn named(batch: RecordBatch) -> Rows {
 }
 
 impl Shelf {
-    fn new(customer: &str, batch: RecordBatch) -> Result<Self, Error> {
+    pub(super) fn new(customer: &str, batch: RecordBatch) -> Result<Self, Error> {
         let rows = named(batch);
         let mut places = HashMap::with_capacity(rows.len());
         if rows.len() > 0 {
@@ -72,13 +72,16 @@ impl Shelf {
 
     /// The catalogue of a campaign after its last entry; none if it never had one.
     pub(super) fn of(campaign: &Campaign) -> Result<Option<Self>, Error> {
-        let mut shelf: Option<Self> = None;
-        for (_, change, bytes) in campaign.arms_changes()? {
-            let rows = read(&bytes)?;
-            let before = shelf.take().map_or_else(|| Self::new(&campaign.config().customer, empty()), Ok)?;
-            shelf = Some(before.after(change.action, rows)?);
+        let changes = campaign.arms_changes()?;
+        if changes.is_empty() {
+            return Ok(None);
         }
-        Ok(shelf)
+        let customer = &campaign.config().customer;
+        let mut replay = Replay::of(customer, &Self::empty(customer)?);
+        for (_, change, bytes) in changes {
+            replay.change(change.action, read(&bytes)?)?;
+        }
+        replay.shelf().map(Some)
     }
 
     /// A catalogue without rows.
@@ -128,7 +131,7 @@ impl Shelf {
         self.merged(&new, action == ArmsAction::Put)
     }
 
-    fn ids_in_order(&self) -> Vec<String> {
+    pub(super) fn ids_in_order(&self) -> Vec<String> {
         let mut ids: Vec<(&usize, &String)> = self.places.iter().map(|(id, place)| (place, id)).collect();
         ids.sort_unstable();
         ids.into_iter().map(|(_, id)| id.clone()).collect()
@@ -246,7 +249,7 @@ impl Shelf {
 /// Rows are gathered where they are less than one in so many.
 const FEW: usize = 20;
 
-fn unreadable(error: &arrow_schema::ArrowError) -> Error {
+pub(super) fn unreadable(error: &arrow_schema::ArrowError) -> Error {
     Error::table(NAME, error.to_string())
 }
 

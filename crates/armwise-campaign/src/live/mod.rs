@@ -23,6 +23,7 @@ mod numbers;
 mod options;
 mod published;
 mod ready;
+mod replay;
 mod request;
 mod seen;
 mod slate;

@@ -49,7 +49,7 @@ pub(super) struct Made {
 }
 
 /// What is called once something is on the disk and published.
-pub(super) type Then = Box<dyn FnOnce(u64) + Send>;
+pub(super) type Then = Box<dyn FnOnce() + Send>;
 
 /// Something that the writer does, or is told why it cannot.
 pub(super) type Task = Box<dyn FnOnce(Result<&mut Writer, Error>) -> Then + Send>;
@@ -77,7 +77,7 @@ impl Work {
         match self {
             Self::Decide(job) => (job.reply)(Err(error)),
             Self::Rewards(job) => (job.1)(Err(error)),
-            Self::Alone(work) => work(Err(error))(0),
+            Self::Alone(work) => work(Err(error))(),
             Self::Nudge => {}
         }
     }

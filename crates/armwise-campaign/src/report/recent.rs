@@ -7,7 +7,7 @@
 use super::{GroupLine, Report, Row, alerts, line, of, past::Past, tally::Tally};
 use crate::{Campaign, Error, core::Counts, round::Worth};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use super::{alerts::Alert, cohorts::Cohort};
 
@@ -41,6 +41,8 @@ pub struct Recent {
     pub rows: Vec<GroupLine>,
     /// How many different rows were chosen.
     pub different_rows: u64,
+    /// How many different segments they are of; none where the rules name no segment.
+    pub different_segments: Option<u64>,
     /// With which probability what was chosen was chosen, where that is known.
     pub probabilities: Option<Shares>,
     /// What one more unit of each limit would have been worth in the newest round that says so.
@@ -92,6 +94,7 @@ pub fn recent(campaign: &Campaign) -> Result<Recent, Error> {
     let mut often: Vec<(&str, Vec<Row<'_>>)> = by_row.iter().map(|(name, of)| (*name, of.clone())).collect();
     often.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then(a.0.cmp(b.0)));
     let explores = real.iter().filter(|row| row.row.0.greedy != Some(true)).count();
+    let segments: BTreeSet<&str> = real.iter().filter_map(|row| row.row.0.segment.as_deref()).collect();
     let exploration = (!real.is_empty()).then(|| explores as f64 / real.len() as f64);
     Ok(Recent {
         rounds: campaign.count_rounds(),
@@ -102,6 +105,7 @@ pub fn recent(campaign: &Campaign) -> Result<Recent, Error> {
         exploration,
         cohorts: Cohort::of(campaign, &past)?,
         different_rows: by_row.len() as u64,
+        different_segments: campaign.config().segment.as_ref().map(|_| segments.len() as u64),
         rows: often.iter().take(LINES).map(|(name, of)| line(name, of)).collect(),
         probabilities: Shares::of(real.iter().filter_map(|row| row.row.0.probability)),
         prices: prices(campaign, &past)?,

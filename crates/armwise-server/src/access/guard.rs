@@ -78,6 +78,32 @@ impl Caller {
     }
 }
 
+/// Whoever follows a campaign over a stream: asked again while it is open, so that a token that is revoked or has expired
+/// sees nothing more.
+#[derive(Debug, Clone)]
+pub(crate) struct Follower {
+    headers: HeaderMap,
+    campaign: String,
+}
+
+impl Follower {
+    /// Who sent these headers, and the campaign.
+    pub(crate) fn new(headers: &HeaderMap, campaign: &str) -> Self {
+        Self { headers: headers.clone(), campaign: campaign.to_owned() }
+    }
+
+    /// Refuses whoever may not look any more.
+    ///
+    /// # Errors
+    /// As [`Caller::of`], and 403.
+    pub(crate) fn check(&self, app: &App) -> Result<(), Fault> {
+        if Caller::of(app, &Method::GET, &self.headers)?.may(Scope::Read, Some(&self.campaign)) {
+            return Ok(());
+        }
+        Err(Fault::new(StatusCode::FORBIDDEN, "forbidden", "the token does not have the scope read here any more"))
+    }
+}
+
 impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Fault;
 

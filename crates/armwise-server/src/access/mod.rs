@@ -12,7 +12,7 @@ mod token;
 
 pub use file::Tokens;
 pub use guard::Caller;
-pub(crate) use guard::{PAGE_COOKIE, cookie, guard, is_from_elsewhere};
+pub(crate) use guard::{Follower, PAGE_COOKIE, cookie, guard, is_from_elsewhere};
 pub use rights::{ALL_CAMPAIGNS, Need, Rights, SCHEME};
 pub use scope::Scope;
 pub use token::Token;

@@ -215,9 +215,10 @@ fn exploration(recent: &Recent) -> String {
     });
     let text = format!(
         "<p>The share of arms that were chosen to learn of them, not because their estimate was best: {} of the newest \
-         decisions, over {} different rows.</p>\n",
+         decisions, over {} different rows{}.</p>\n",
         share(recent.exploration),
-        count(recent.different_rows)
+        count(recent.different_rows),
+        recent.different_segments.map_or(String::new(), |many| format!(" in {} segments", count(many)))
     );
     let picture = chart(&bars, true, HALF, "Bars of the share of exploration over time");
     panel(

@@ -20,15 +20,16 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 const EVERY: Duration = Duration::from_secs(1);
 
 pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    let caller = match session::caller(&app, &headers) {
-        Ok(caller) => caller,
-        Err(page) => return page.into_response(),
-    };
-    let seen = move |app: &App| -> u64 {
+    if let Err(page) = session::caller(&app, &headers) {
+        return page.into_response();
+    }
+    // Asked at every look, so that a token that is revoked or has expired is told nothing more.
+    let seen = move |app: &App| -> Option<u64> {
+        let caller = session::caller(app, &headers).ok()?;
         let open = app.campaigns.all_open().into_iter();
         let own = open.filter(|(name, _)| caller.may(Scope::Read, Some(name.as_str())));
         // Numbers of entries only grow, so the sum tells whether any has. One more campaign counts too.
-        own.map(|(_, live)| 1 + live.seq() + live.load().model).sum()
+        Some(own.map(|(_, live)| 1 + live.seq() + live.load().model).sum())
     };
     let follow = stream::unfold((app, None), move |(app, before)| {
         let seen = seen.clone();
@@ -38,7 +39,7 @@ pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap) -> R
                 if *stopping.borrow_and_update() {
                     return None;
                 }
-                let now = seen(&app);
+                let now = seen(&app)?;
                 if before != Some(now) {
                     let event = Event::default().event("changed").data(now.to_string());
                     // The first event comes at once, and says that the page is followed.

@@ -125,7 +125,7 @@ fn queues(loads: &[(Name, Load)]) -> String {
     let head = head.iter().enumerate().map(cell).collect();
     let table = Table { caption: String::new(), head, rows: rows.collect() }.html("full");
     let text =
-        "<p>Commands wait in the queue of their campaign until they are on the disk; a full queue answers 503.</p>\n";
+        "<p>Commands wait in the queue of their campaign until they are on the disk; a full queue answers 429.</p>\n";
     panel("queues", "Queues", true, text, &table, "")
 }
 

@@ -84,6 +84,9 @@ pub(super) fn page(name: &Name, question: &str, found: &Found, may_act: bool) ->
         ),
     );
     if let Some(why) = &found.why {
+        if let Some(auto) = why.auto {
+            write(&mut out, format_args!("<p>With {auto}, as the rewards told then.</p>\n"));
+        }
         out.push_str("<div class=\"panels\">\n");
         for promotion in why.promotions.iter().take(6) {
             out.push_str(&explained(why, promotion));

@@ -12,7 +12,7 @@ use crate::{
     problem::Fault,
 };
 use armwise_campaign::{
-    Memory,
+    Error, Memory,
     config::Config,
     core::status,
     live::{Features, JsonRows, Live},
@@ -30,6 +30,8 @@ use std::sync::Arc;
 const ID: &str = "id";
 const SHOW: &str = "show";
 const ROUNDS_PER_SEGMENT: u64 = 256;
+/// The place of what is wrong with the rules as a whole.
+const RULES: &str = "rules";
 
 /// The name in the path, whether there is a campaign or not.
 pub(crate) struct Named(crate::Name);
@@ -141,8 +143,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>, caller: Caller) -> Result<
 /// Where a campaign stands.
 #[utoipa::path(get, path = "/v1/campaigns/{campaign}", operation_id = "campaign", tag = "campaigns",
     security(("token" = ["read"])),
-    params(("campaign" = String, Path, description = "Its name"),
-        ("Armwise-Seq" = Option<u64>, Header, description = "An entry that the answer must have seen", minimum = 0)),
+    params(("campaign" = String, Path, description = "Its name")),
     responses((status = 200, description = "Its rules and where it stands", body = ref("#/components/schemas/Campaign")), ReadFaults))]
 pub(crate) async fn look(Named(name): Named, Served(live): Served) -> Result<Response, Fault> {
     let mut shown = shown(name.as_str(), &live);
@@ -162,25 +163,27 @@ pub(crate) async fn look(Named(name): Named, Served(live): Served) -> Result<Res
     request_body(content = ref("#/components/schemas/Amendment"), content_type = "application/json"),
     responses((status = 200, description = "What has changed", body = ref("#/components/schemas/Done")), WriteFaults))]
 pub(crate) async fn amend(
-    State(app): State<Arc<App>>,
     Served(live): Served,
     Keyed(key): Keyed,
     headers: HeaderMap,
     Body(body): Body,
 ) -> Result<Response, Fault> {
     Media::json(&headers)?;
-    let patch = body::json::<Map<String, Value>>(&body)?;
-    let done = blocking(move || {
-        // Two patches at once would each be made on the rules without the other.
-        let _alone = app.amending.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut rules =
-            serde_json::to_value(&live.setup().config).map_err(|error| Fault::internal(error.to_string()))?;
-        merge(&mut rules, Value::Object(patch));
-        let config = body::value::<Config>(rules)?;
-        Ok(live.amend(config, key)?)
-    })
-    .await?;
+    let patch = Value::Object(body::json::<Map<String, Value>>(&body)?);
+    let done = blocking(move || Ok(live.amend_with(move |before| patched(before, patch.clone()), key)?)).await?;
     Ok(answered(StatusCode::OK, done.seq, &done))
+}
+
+/// The rules that a patch makes of these.
+fn patched(before: &Config, patch: Value) -> Result<Config, Error> {
+    let bad = |place: String, problem: String| Error::Config { place, problem, cause: None };
+    let mut rules = serde_json::to_value(before).map_err(|error| bad(RULES.to_owned(), error.to_string()))?;
+    merge(&mut rules, patch);
+    serde_path_to_error::deserialize(rules).map_err(|error| {
+        let place = error.path().to_string();
+        let place = if place == "." { RULES.to_owned() } else { place };
+        bad(place, error.into_inner().to_string())
+    })
 }
 
 /// A merge patch, as RFC 7396 has it.

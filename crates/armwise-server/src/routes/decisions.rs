@@ -75,13 +75,11 @@ pub(crate) struct AskedBeside {
     security(("token" = ["decide"])),
     params(("campaign" = String, Path, description = "The campaign"),
         ("Idempotency-Key" = Option<String>, Header, description = "The caller's own name for the request", pattern = "^[!-~]{1,200}$"),
-        ("Armwise-Seq" = Option<u64>, Header, description = "An entry that must count in the decision", minimum = 0),
         ("k" = Option<u32>, Query, description = "Beside a table of arms: how many", minimum = 1),
         ("hold" = Option<bool>, Query, description = "Beside a table of arms: whether it is not shown yet")),
     request_body(content((ref("#/components/schemas/DecisionRequest") = "application/json"), ("text/csv"),
         ("application/vnd.apache.arrow.stream"), ("application/vnd.apache.parquet"))),
     responses((status = 200, description = "The decision", body = ref("#/components/schemas/Decided"),
-        headers(("Armwise-Seq" = u64, description = "The decision's entry")),
         links(("look" = (operation_id = "decision", parameters(("decision" = "$response.body#/decision"), ("campaign" = "$request.path.campaign")))),
             ("reward" = (operation_id = "reward", parameters(("decision" = "$response.body#/decision"), ("campaign" = "$request.path.campaign")))),
             ("correct" = (operation_id = "correct", parameters(("decision" = "$response.body#/decision"), ("campaign" = "$request.path.campaign")))),
@@ -168,8 +166,7 @@ pub(crate) fn batch(table: &dyn Source) -> Result<RecordBatch, Fault> {
 /// A decision with what became of its arms.
 #[utoipa::path(get, path = "/v1/campaigns/{campaign}/decisions/{decision}", operation_id = "decision", tag = "decisions",
     security(("token" = ["read"])),
-    params(("campaign" = String, Path, description = "The campaign"), ("decision" = String, Path, description = "The decision"),
-        ("Armwise-Seq" = Option<u64>, Header, description = "An entry that the answer must have seen", minimum = 0)),
+    params(("campaign" = String, Path, description = "The campaign"), ("decision" = String, Path, description = "The decision")),
     responses((status = 200, description = "The decision", body = ref("#/components/schemas/Decision")), ReadFaults))]
 pub(crate) async fn look(
     Served(live): Served,

@@ -3,11 +3,11 @@
 //! Nothing of a customer is in it: entries say what was done when, and carry the hashes that hold the journal together.
 
 use super::{
-    common::{Params, SEQ, Served, answered, blocking},
+    common::{Params, Places, SEQ, Served, answered, blocking},
     faults::ReadFaults,
     look::wants,
 };
-use crate::{app::App, problem::Fault};
+use crate::{access::Follower, app::App, problem::Fault};
 use armwise_campaign::{
     core::{Entry, log as entries_after},
     live::Live,
@@ -30,6 +30,8 @@ use tokio::time::{Instant, sleep};
 const LOOK: Duration = Duration::from_millis(50);
 /// The most entries of an answer.
 const MOST: u64 = 1000;
+/// How often it is looked whether a follower may still look.
+const CHECK: Duration = Duration::from_secs(1);
 /// The longest wait of a poll, in seconds.
 const LONGEST: u64 = 30;
 
@@ -55,6 +57,7 @@ pub(crate) struct From {
 pub(crate) async fn log(
     State(app): State<Arc<App>>,
     Served(live): Served,
+    Places(campaign): Places<String>,
     Params(from): Params<From>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
@@ -63,16 +66,28 @@ pub(crate) async fn log(
         let detail = format!("wait is at most {LONGEST} seconds, limit 1 to {MOST}, and after an entry");
         return Err(Fault::invalid(detail).at("query"));
     }
+    let follower = Follower::new(&headers, &campaign);
     if wants(&headers, "text/event-stream") {
-        let after = last_seen(&headers).unwrap_or(from.after);
-        return Ok(events(app, live, after));
+        let after = known(&live, last_seen(&headers).unwrap_or(from.after)).await?;
+        return Ok(events(app, live, follower, after));
     }
+    let after = known(&live, from.after).await?;
     let until = Instant::now() + Duration::from_secs(from.wait).min(app.options.limits.time / 2);
-    wait_for(&app, &live, from.after, Some(until)).await;
-    let after = from.after;
+    wait_for(&app, &live, after, until).await;
+    follower.check(&app)?;
     let entries = read(&live, after, most).await?;
     let seq = entries.last().map_or(after, |entry| entry.seq);
     Ok(answered(StatusCode::OK, seq, &json!({"seq": seq, "entries": entries})))
+}
+
+/// The entry that is named, or the last one of the journal if that one was never written: an answer must not name an entry
+/// that nobody has seen.
+async fn known(live: &Live, after: u64) -> Result<u64, Fault> {
+    if after <= live.seq() {
+        return Ok(after);
+    }
+    let live = live.clone();
+    blocking(move || Ok(live.newest()?.min(after))).await
 }
 
 /// Where a browser's event source goes on after it was cut off.
@@ -86,13 +101,13 @@ async fn read(live: &Live, after: u64, most: u64) -> Result<Vec<Entry>, Fault> {
 }
 
 /// Waits until there is an entry after this one; says whether there is.
-async fn wait_for(app: &App, live: &Live, after: u64, until: Option<Instant>) -> bool {
+async fn wait_for(app: &App, live: &Live, after: u64, until: Instant) -> bool {
     let mut stopping = app.stopping.clone();
     loop {
         if live.seq() > after {
             return true;
         }
-        if until.is_some_and(|until| Instant::now() >= until) {
+        if Instant::now() >= until {
             return false;
         }
         tokio::select! {
@@ -106,18 +121,21 @@ async fn wait_for(app: &App, live: &Live, after: u64, until: Option<Instant>) ->
 struct At {
     app: Arc<App>,
     live: Live,
+    follower: Follower,
     after: u64,
     read: VecDeque<Entry>,
 }
 
-fn events(app: Arc<App>, live: Live, after: u64) -> Response {
-    let at = At { app, live, after, read: VecDeque::new() };
+fn events(app: Arc<App>, live: Live, follower: Follower, after: u64) -> Response {
+    let at = At { app, live, follower, after, read: VecDeque::new() };
     let events = stream::unfold(at, |mut at| async move {
-        if at.read.is_empty() {
-            if !wait_for(&at.app, &at.live, at.after, None).await {
+        while at.read.is_empty() {
+            at.follower.check(&at.app).ok()?;
+            if wait_for(&at.app, &at.live, at.after, Instant::now() + CHECK).await {
+                at.read = read(&at.live, at.after, MOST).await.ok()?.into();
+            } else if *at.app.stopping.borrow() {
                 return None;
             }
-            at.read = read(&at.live, at.after, MOST).await.ok()?.into();
         }
         let entry = at.read.pop_front()?;
         at.after = entry.seq;

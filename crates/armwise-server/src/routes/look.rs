@@ -38,8 +38,7 @@ pub(crate) async fn why(Served(live): Served, Params(about): Params<About>) -> R
 /// What was shown, what came back and what was learned: as JSON, or as one page for `Accept: text/html`.
 #[utoipa::path(get, path = "/v1/campaigns/{campaign}/report", operation_id = "report", tag = "look",
     security(("token" = ["read"])),
-    params(("campaign" = String, Path, description = "The campaign"),
-        ("Armwise-Seq" = Option<u64>, Header, description = "An entry that the answer must have seen", minimum = 0)),
+    params(("campaign" = String, Path, description = "The campaign")),
     responses((status = 200, description = "The report", content((ref("#/components/schemas/Object") = "application/json"), (String = "text/html"))), ReadFaults))]
 pub(crate) async fn report(Served(live): Served, headers: HeaderMap) -> Result<Response, Fault> {
     if !wants(&headers, "text/html") {
@@ -67,8 +66,7 @@ pub(crate) fn wants(headers: &HeaderMap, media: &str) -> bool {
 /// The learner, as the library and Python's `load` read it.
 #[utoipa::path(get, path = "/v1/campaigns/{campaign}/model", operation_id = "model", tag = "look",
     security(("token" = ["read"])),
-    params(("campaign" = String, Path, description = "The campaign"),
-        ("Armwise-Seq" = Option<u64>, Header, description = "An entry that the answer must have seen", minimum = 0)),
+    params(("campaign" = String, Path, description = "The campaign")),
     responses((status = 200, description = "The learner", body = ref("#/components/schemas/Object")), ReadFaults))]
 pub(crate) async fn model(Served(live): Served) -> Result<Response, Fault> {
     let (seq, learner) =

@@ -64,7 +64,6 @@ pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Response, Fault
     (status = 200, description = "OpenMetrics text", content_type = "application/openmetrics-text", body = String),
     (status = 401, description = "No good token", content_type = "application/problem+json", body = Problem),
     (status = 403, description = "Not by this token", content_type = "application/problem+json", body = Problem),
-    (status = 429, description = "Too many requests in flight", content_type = "application/problem+json", body = Problem),
     (status = 503, description = "Come again", content_type = "application/problem+json", body = Problem)))]
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -7,6 +7,7 @@ use armwise_server::{
     access::{Scope, Tokens},
 };
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 
 /// A path of the campaign `shop`.
 fn filled(path: &str) -> String {
@@ -161,4 +162,34 @@ fn without_tokens_only_this_machine_is_served() {
     server.stop();
     token(folder.path(), "one", &[Scope::Read], None, None);
     Server::start(everywhere).unwrap().stop();
+}
+
+/// Before, a stream was asked for its token once, and went on for as long as it was open.
+#[test]
+fn a_stream_ends_when_its_token_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let admin = token(data, "root", &[Scope::Admin], None, None);
+    let reader = token(data, "reader", &[Scope::Read], Some(&["shop"]), None);
+    let (_server, client) = start(data);
+    let root = client.with(Some(&admin));
+    root.json("PUT", "/v1/campaigns/shop", &rules()).expect(201);
+    let stream = |path: &str, header: &str| {
+        let mut stream = std::net::TcpStream::connect(client.address).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_mins(1))).unwrap();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nConnection: close\r\n{header}\r\n\r\n",
+            client.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        BufReader::new(stream).lines().map(Result::unwrap)
+    };
+    let mut log = stream("/v1/campaigns/shop/log", &format!("Authorization: Bearer {reader}"));
+    let mut page = stream("/events", &format!("Cookie: armwise_token={reader}"));
+    assert!(log.any(|line| line == "event: init"), "it is followed");
+    assert!(page.any(|line| line == "event: changed"), "it is followed");
+    root.send("DELETE", "/v1/tokens/reader", &[], b"").expect(204);
+    // Nobody ends them but the server.
+    let (rest, of_page): (Vec<String>, Vec<String>) = (log.collect(), page.collect());
+    assert!(!rest.iter().chain(&of_page).any(|line| line.contains("choose")), "{rest:?} {of_page:?}");
 }

@@ -8,7 +8,7 @@ use armwise_server::problem::Fault;
 use std::{fs, path::Path};
 
 /// The variants of an enum, read from its source.
-fn variants(text: &str, name: &str) -> Vec<String> {
+pub(crate) fn variants(text: &str, name: &str) -> Vec<String> {
     let body = text.split(&format!("pub enum {name} {{")).nth(1).unwrap().split("\n}\n").next().unwrap();
     let own = body.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     "));
     own.map(str::trim)

@@ -127,6 +127,10 @@ fn too_many_requests_are_told_to_come_again_and_a_stop_finishes_what_was_accepte
     };
     assert_eq!(refused.expect(429)["type"], "urn:armwise:too-many-requests");
     assert_eq!(refused.header("retry-after"), Some("1"));
+    // Whoever watches over the server is answered all the same.
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(client.get(path).status, 200, "{path}");
+    }
     // The stop lets it end with an answer, at once.
     let began = Instant::now();
     server.stop();

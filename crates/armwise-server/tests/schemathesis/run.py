@@ -9,6 +9,7 @@ document does not have, or that lets somebody in without a token, fails it.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,8 @@ def main() -> int:
                 "--header", f"Authorization: Bearer {token}", "--checks", "all", "--max-time", str(seconds),
                 "--request-timeout", "120", "--seed", "1", "--report-dir", data,
             ]  # fmt: skip
-            code = subprocess.run(command, check=False, cwd=data).returncode
+            hooks = {**os.environ, "SCHEMATHESIS_HOOKS": str(HERE / "hooks.py")}
+            code = subprocess.run(command, check=False, cwd=data, env=hooks).returncode
             if server.poll() is not None:
                 print("the server has ended", file=sys.stderr)
                 return 1
