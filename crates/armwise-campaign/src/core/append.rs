@@ -199,8 +199,8 @@ impl Campaign {
                 state: Undo::of(&self.state, drafts, settles),
                 head: self.head,
                 rules,
-                prefix: self.prefix.clone().filter(|_| shared),
-                rounds: self.recent.get_mut().before(drafts).filter(|_| shared),
+                prefix: if shared { self.prefix.clone() } else { None },
+                rounds: if shared { self.recent.get_mut().before(drafts) } else { None },
             }
         });
         let done = match drafts {
