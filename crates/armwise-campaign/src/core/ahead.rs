@@ -14,7 +14,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 /// A round with more decisions is read when it is needed.
 const MANY: u64 = 1000;
-/// The most decisions that are read ahead.
+/// The most decisions that are read ahead at once.
 const MOST: u64 = 20_000;
 /// How many rounds of a segment are read at once.
 const PART: usize = 1000;
@@ -33,17 +33,18 @@ impl Campaign {
         if !self.journal.is_shared() {
             return Ok(());
         }
-        let rounds = self.missing(rounds);
-        if rounds.is_empty() && keys.is_empty() {
+        let missing = self.missing(&rounds);
+        if missing.is_empty() && keys.is_empty() {
             return Ok(());
         }
-        let wanted = Wanted { rounds, keys };
+        let wanted = Wanted { rounds: missing, keys };
         let Some(mut ahead) = self.journal.ahead(&wanted)? else { return Ok(()) };
         for round in wanted.rounds {
             let decisions = ahead.decisions.remove(&round).unwrap_or_default();
             let heard = ahead.heard.remove(&round).unwrap_or_default();
             self.keep_read(round, decisions, heard)?;
         }
+        self.recent.get_mut().shrink_but(&rounds);
         let keys = self.keys.get_mut();
         keys.extend(wanted.keys.into_iter().map(|key| (key, None)));
         for entry in ahead.keyed {
@@ -69,7 +70,7 @@ impl Campaign {
     }
 
     /// Those of these rounds that are not at hand and small enough to be.
-    fn missing(&self, rounds: BTreeSet<u64>) -> Vec<u64> {
+    fn missing(&self, rounds: &BTreeSet<u64>) -> Vec<u64> {
         let (recent, mut most) = (self.recent.borrow(), MOST);
         let wanted = |&round: &u64| {
             let at_hand = recent.rounds.contains_key(&round) && recent.heard.contains_key(&round);
@@ -83,7 +84,7 @@ impl Campaign {
             most = left;
             true
         };
-        rounds.into_iter().filter(wanted).collect()
+        rounds.iter().copied().filter(wanted).collect()
     }
 
     /// Has a round at hand, if its rows are those that the journal vouches for.
