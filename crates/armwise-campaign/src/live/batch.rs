@@ -110,7 +110,8 @@ impl Writer {
                     self.commit(std::mem::take(&mut ready));
                     touched.clear();
                     let then = work(Ok(self));
-                    self.publish();
+                    // What cannot be read now is published before the next choice.
+                    let _ = self.publish();
                     self.reach();
                     drop(flight);
                     then(self.campaign.head().seq);

@@ -84,24 +84,30 @@ impl Writer {
     }
 
     fn catch_up_by(&mut self, follow: fn(&mut Campaign) -> Result<u64, Error>) -> Result<u64, Error> {
-        let (begun, rules) = (Instant::now(), self.campaign.rules_seq());
+        let begun = Instant::now();
         let followed = follow(&mut self.campaign);
         self.following.last = Instant::now();
         let count = followed?;
-        if count == 0 {
-            return Ok(0);
+        if count > 0 {
+            self.shared.options.measured(Measured::Followed, count as f64);
+            self.shared.options.measured(Measured::Follow, begun.elapsed().as_secs_f64());
         }
-        self.shared.options.measured(Measured::Followed, count as f64);
-        self.shared.options.measured(Measured::Follow, begun.elapsed().as_secs_f64());
+        self.be_current()?;
+        Ok(count)
+    }
+
+    /// Has the rules and the catalogue of the journal in force. What could not be read the last time is read now: nobody may
+    /// choose by rules that the journal has replaced.
+    pub(super) fn be_current(&mut self) -> Result<(), Error> {
+        if self.is_current() {
+            return Ok(());
+        }
         let arms = self.campaign.count_arms_changes();
         if arms != self.following.arms {
             self.shelf = Shelf::of(&self.campaign)?.map(Arc::new);
             self.following.arms = arms;
-            self.publish();
-        } else if rules != self.campaign.rules_seq() {
-            self.publish();
         }
-        Ok(count)
+        self.publish()
     }
 
     /// Notes that others were faster.
@@ -151,7 +157,7 @@ impl Writer {
         let mut tries = Tries::new();
         loop {
             self.begin_turn();
-            let done = act(self);
+            let done = self.be_current().and_then(|()| act(self));
             self.end_turn();
             match done {
                 Err(Error::HeadMoved { path, expected, found }) if self.campaign.is_shared() => {

@@ -26,6 +26,8 @@ mod ready;
 mod request;
 mod seen;
 mod slate;
+#[cfg(test)]
+mod tests;
 mod work;
 mod writer;
 
