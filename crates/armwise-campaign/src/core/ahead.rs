@@ -55,16 +55,28 @@ impl Campaign {
         Ok(())
     }
 
-    /// Reads ahead what the next fold will need.
-    pub(crate) fn read_dirty(&mut self) -> Result<(), Error> {
+    /// Sums what the next fold will need, before others are kept waiting for it. What an entry touches after that is summed
+    /// again by the fold.
+    pub(crate) fn sum_dirty(&mut self) -> Result<(), Error> {
         if !self.journal.is_shared() {
             return Ok(());
         }
         for segment in self.state.dirty.clone() {
+            if self.known_sums(segment).is_some() {
+                continue;
+            }
             let rounds = self.rounds_in(segment)?;
             for part in rounds.chunks(PART) {
                 self.read_ahead(part.iter().copied().collect(), Vec::new())?;
             }
+            self.summed(segment)?;
+        }
+        // The fold merges these with the sums of all segments that the prefix does not have.
+        let Some(&first) = self.state.dirty.first() else { return Ok(()) };
+        let merged = self.prefix.as_ref().map(|prefix| prefix.through).filter(|&through| through < first);
+        let others = self.state.sums.range(merged.map_or(0, |through| through + 1)..);
+        for (&segment, &hash) in others.filter(|(segment, _)| !self.state.dirty.contains(segment)) {
+            self.sums_of(segment, hash)?;
         }
         Ok(())
     }

@@ -30,6 +30,17 @@ pub(super) struct Recent {
     rows: usize,
     /// The sums of segments, with their hash.
     pub(super) sums: BTreeMap<u64, (Sha, Arc<Model>)>,
+    /// Segments that wait for a fold, summed before it.
+    pub(super) summed: BTreeMap<u64, Summed>,
+}
+
+/// The sums of a segment as they will be after the next fold, unless an entry touches it before.
+#[derive(Debug, Clone)]
+pub(super) struct Summed {
+    /// The last entry that touched the segment, and the entry with the rules that hold.
+    pub(super) at: (u64, u64),
+    /// None for a segment without outcomes.
+    pub(super) sums: Option<(Sha, Arc<Model>)>,
 }
 
 /// Rounds as they were at hand before an append.

@@ -21,6 +21,10 @@ const SOON: Duration = Duration::from_millis(2);
 const CALM: u32 = 8;
 /// The longest pause between two tries.
 const PAUSE: Duration = Duration::from_millis(16);
+/// How long a fold may sum while it keeps the others waiting.
+const SHORT: Duration = Duration::from_millis(300);
+/// How often it is summed ahead for one fold.
+const PASSES: u32 = 4;
 
 /// How a server keeps up with others.
 #[derive(Debug)]
@@ -52,6 +56,11 @@ impl Following {
 /// Whether it may go better when it is tried again. What looks damaged may be what others have just replaced.
 pub(super) fn is_passing(error: &Error) -> bool {
     matches!(error, Error::HeadMoved { .. } | Error::Unavailable { .. } | Error::Damaged { .. })
+}
+
+/// Passes on that the journal cannot be reached, and nothing else.
+pub(super) fn only_unavailable(error: Error) -> Result<(), Error> {
+    if matches!(error, Error::Unavailable { .. }) { Err(error) } else { Ok(()) }
 }
 
 impl Writer {
@@ -108,6 +117,23 @@ impl Writer {
             self.following.arms = arms;
         }
         self.publish()
+    }
+
+    /// Sums what the next fold will need while the others may append, as long as that takes long and they touched some of it
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]. What else is wrong is told by the fold.
+    pub(super) fn sum_ahead(&mut self) -> Result<(), Error> {
+        for _ in 0..PASSES {
+            let begun = Instant::now();
+            self.campaign.sum_dirty().or_else(only_unavailable)?;
+            if begun.elapsed() < SHORT {
+                break;
+            }
+            self.catch_up()?;
+        }
+        Ok(())
     }
 
     /// Notes that others were faster.

@@ -137,3 +137,28 @@ fn a_catalogue_that_could_not_be_read_is_read_before_it_is_used_or_changed() {
     }
     assert!(met >= 3, "{met}");
 }
+
+/// Where others append all the time, a fold would come too late again and again, or keep them waiting too long.
+#[test]
+fn a_fold_sums_before_its_turn_and_in_it_only_what_was_touched_since() {
+    let store = Flaky::default();
+    let beside = store.beside();
+    let faults = Arc::clone(&beside.faults);
+    let mut one = writer(Campaign::begin(Box::new(store), setup()).unwrap());
+    for _ in 0..8 {
+        decide(&mut one, DecideRequest::k_of(arms(5), 2)).unwrap();
+    }
+    for round in [1, 5] {
+        close(&mut one.campaign, round, None).unwrap();
+    }
+    let mut two = writer(Campaign::open(Box::new(beside)).unwrap());
+    two.sum_ahead().unwrap();
+    close(&mut one.campaign, 6, None).unwrap();
+    two.lost();
+    let asked = faults.asked.load(Ordering::Relaxed);
+    assert!(two.retried(|writer| fold(&mut writer.campaign)).unwrap());
+    let taken = faults.asked.load(Ordering::Relaxed) - asked;
+    assert!(taken <= 5, "the turn, what is new, and the append: {taken} questions");
+    one.catch_up().unwrap();
+    assert_eq!(one.campaign.model_hash(), model_hash(&one.campaign.replay(u64::MAX).unwrap()));
+}

@@ -141,9 +141,7 @@ impl Writer {
     /// Has the model in force know everything. What cannot be written now, as on a full disk, is tried again later.
     fn learn(&mut self) {
         let begun = Instant::now();
-        // Before others are kept waiting; what cannot be read is read, or refused, by the fold.
-        let _ = self.campaign.read_dirty();
-        let folded = self.retried(|writer| fold(&mut writer.campaign));
+        let folded = self.sum_ahead().and_then(|()| self.retried(|writer| fold(&mut writer.campaign)));
         let learned = folded.and_then(|_| self.publish());
         self.learned = (Instant::now(), begun.elapsed());
         let options = &self.shared.options;
