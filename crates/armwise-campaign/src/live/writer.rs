@@ -94,7 +94,7 @@ impl Writer {
             match first {
                 Ok(first) => {
                     self.batch(first, jobs);
-                    if let Some(count) = self.shared.numbers.wanted() {
+                    if let Some(count) = self.shared.numbers.wanted().filter(|_| !self.is_silent()) {
                         // Without numbers, choices wait for the writer.
                         let _ = self.refill(count);
                     }
@@ -102,16 +102,17 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.until_follow().is_some_and(|pause| pause.is_zero()) {
+            if !self.is_silent() && self.until_follow().is_some_and(|pause| pause.is_zero()) {
                 self.look();
             }
-            if self.until_learning().is_some_and(|pause| pause.is_zero()) {
+            if !self.is_silent() && self.until_learning().is_some_and(|pause| pause.is_zero()) {
                 self.learn();
             }
-            if self.until_tick().is_some_and(|pause| pause.is_zero()) {
+            if !self.is_silent() && self.until_tick().is_some_and(|pause| pause.is_zero()) {
                 self.tick();
                 self.reach();
             }
+            self.give_up(jobs);
         }
         if self.behind.is_some() && !self.campaign.is_shared() {
             self.learn();
