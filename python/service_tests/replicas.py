@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from history import Journal, Line, check, check_replicas, read
+from history import Journal, Line, check, check_loads, check_replicas, read
 from load import Load
 from postgres import PgBouncer, Postgres
 from proxy import Proxy, trouble
@@ -109,6 +109,16 @@ class Replicas:
             server.process.send_signal(signal.SIGCONT)
         for server in self.servers:
             server.wait_until_ready()
+
+    def loads(self, campaign: str, seq: int) -> dict[str, dict[str, Any]]:
+        """What each replica has in memory once it knows `seq`: its last entry, and the model that it chooses with."""
+        loads = {}
+        for number, server in enumerate(self.servers):
+            path, headers = f"/v1/campaigns/{campaign}", {"Armwise-Seq": str(seq)}
+            status, _, answer = server.ask("GET", path, None, headers, timeout=30)
+            assert status == 200, (status, answer)
+            loads[f"replica {number}"] = json.loads(answer)["load"]
+        return loads
 
     def logs(self, campaign: str, seq: int) -> dict[str, list[dict[str, Any]]]:
         """The whole journal as each replica shows it, at least as new as `seq`."""
@@ -216,11 +226,13 @@ def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str
     for _ in range(20):
         quiet(replicas)
         journal = Journal(replicas.journal(campaign))
-        logs = replicas.logs(campaign, journal.entries[-1]["seq"])
+        last = journal.entries[-1]["seq"]
+        logs, loads = replicas.logs(campaign, last), replicas.loads(campaign, last)
         # The clock may have added an entry meanwhile.
-        if newest(replicas) == journal.entries[-1]["seq"]:
+        if newest(replicas) == last:
             break
-    return check(journal, history) + check_replicas(journal, logs), journal, history
+    problems = check(journal, history) + check_replicas(journal, logs) + check_loads(journal, loads)
+    return problems, journal, history
 
 
 def longest_wait(history: list[Line], since: float) -> tuple[float, float]:

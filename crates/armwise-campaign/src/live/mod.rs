@@ -177,6 +177,7 @@ impl Live {
             seq: reached.seq,
             learned: reached.learned,
             model: now.model,
+            model_hash: now.hash,
             next_round: shared.numbers.next(),
             catalogue: now.shelf.as_ref().map_or(0, |shelf| shelf.len()),
         }
