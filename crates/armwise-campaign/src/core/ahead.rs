@@ -28,12 +28,12 @@ impl Campaign {
 
     /// Reads ahead what commands with these keys, about these rounds, will need. What cannot be read is read when it is
     /// needed.
-    pub(crate) fn read_ahead(&mut self, rounds: BTreeSet<u64>, keys: Vec<String>) -> Result<(), Error> {
+    pub(crate) fn read_ahead(&mut self, rounds: &BTreeSet<u64>, keys: Vec<String>) -> Result<(), Error> {
         self.keys.get_mut().clear();
         if !self.journal.is_shared() {
             return Ok(());
         }
-        let missing = self.missing(&rounds);
+        let missing = self.missing(rounds);
         if missing.is_empty() && keys.is_empty() {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Campaign {
             let heard = ahead.heard.remove(&round).unwrap_or_default();
             self.keep_read(round, decisions, heard)?;
         }
-        self.recent.get_mut().shrink_but(&rounds);
+        self.recent.get_mut().shrink_but(rounds);
         let keys = self.keys.get_mut();
         keys.extend(wanted.keys.into_iter().map(|key| (key, None)));
         for entry in ahead.keyed {
@@ -67,7 +67,7 @@ impl Campaign {
             }
             let rounds = self.rounds_in(segment)?;
             for part in rounds.chunks(PART) {
-                self.read_ahead(part.iter().copied().collect(), Vec::new())?;
+                self.read_ahead(&part.iter().copied().collect(), Vec::new())?;
             }
             self.summed(segment)?;
         }

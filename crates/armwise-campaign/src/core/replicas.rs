@@ -135,7 +135,7 @@ fn act(campaign: &mut Campaign, action: &Action) -> Result<(), Error> {
             fold(campaign).map(drop)
         }
         Action::Follow => campaign.follow().map(drop),
-        Action::ReadAhead { rounds, key: by } => campaign.read_ahead(rounds.into(), vec![key(by).to_string()]),
+        Action::ReadAhead { rounds, key: by } => campaign.read_ahead(&rounds.into(), vec![key(by).to_string()]),
     }
 }
 

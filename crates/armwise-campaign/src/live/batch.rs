@@ -90,7 +90,7 @@ impl Writer {
             }
         }
         // What else is wrong is told to whoever needs it.
-        self.campaign.read_ahead(rounds, keys).or_else(only_unavailable)
+        self.campaign.read_ahead(&rounds, keys).or_else(only_unavailable)
     }
 
     /// Puts what others were faster with aside, to be tried again.
