@@ -74,6 +74,7 @@ def load(
     own = [server.process.pid for server in servers if server.process]
     database = [postgres.process.pid] if postgres and postgres.process else []
     before, began = metrics(servers), (cpu(own), busy(), time.time())
+    commits_before = [metrics([server])["armwise_batch_commands_count"] for server in servers]
     of_database = cpu([*database, *(pid for parent in database for pid in children(parent))])
     share = CONNECTIONS // len(servers)
     running = [wrk(server.port, path, file, kind, share, seconds) for server, file in zip(servers, bodies, strict=True)]
@@ -89,6 +90,10 @@ def load(
         return 1000 * change.get(f"{name}_sum", 0.0) / count if count else 0.0
 
     commits = change.get("armwise_batch_commands_count", 0.0)
+    shares = [
+        (metrics([server])["armwise_batch_commands_count"] - first) / max(commits, 1)
+        for server, first in zip(servers, commits_before, strict=True)
+    ]
     return {
         "rate": good / max(row["seconds"] for row in told),
         "p50": sum(row["p50"] * row["good"] for row in told) / max(good, 1),
@@ -97,6 +102,8 @@ def load(
         "again": max(0.0, sum(row["requests"] for row in told) - sum(file.read_text().count("\n") for file in bodies))
         if kind == "path"
         else 0.0,
+        "least share": min(shares),
+        "most share": max(shares),
         "batch": change.get("armwise_batch_commands_sum", 0.0) / max(commits, 1),
         "conflicts": change.get("armwise_conflicts_total", 0.0) / max(change.get("armwise_appends_total", commits), 1),
         "choose ms": mean("armwise_choose_seconds"),
@@ -108,20 +115,23 @@ def load(
     }
 
 
-def rewards(server: Server, file: Path, count: int) -> Path:
-    """A reward for each arm of so many decisions, in random order: arms of one decision seldom answer at once."""
-    draw, path = random.Random(server.port), "/v1/campaigns/slates/decisions"
+def rewards(servers: list[Server], folder: Path, count: int) -> list[Path]:
+    """A reward for each arm of so many decisions, a file for each server. They come in random order, since arms of one
+    decision seldom answer at once, and to any server, whoever decided."""
+    draw, path = random.Random(count), "/v1/campaigns/slates/decisions"
     arms = [{"id": f"a{i}", "features": features(draw, 11)} for i in range(20)]
 
     def decide(number: int) -> list[str]:
-        told = put(server, path, {"arms": arms, "k": 5}, "POST", f"prep{server.port}-{number}")
+        told = put(servers[number % len(servers)], path, {"arms": arms, "k": 5}, "POST", f"prep-{number}")
         return [f'PUT {path}/{told["decision"]}/rewards {{"rewards":{{"{arm["id"]}":1}}}}\n' for arm in told["arms"]]
 
     with ThreadPoolExecutor(24) as pool:
         lines = [line for own in pool.map(decide, range(count)) for line in own]
     draw.shuffle(lines)
-    file.write_text("".join(lines))
-    return file
+    files = [folder / f"rewards-{number}" for number in range(len(servers))]
+    for number, file in enumerate(files):
+        file.write_text("".join(lines[number :: len(servers)]))
+    return files
 
 
 def measure(count: int, store: str, seconds: int, prepared: int) -> list[dict[str, Any]]:
@@ -142,9 +152,7 @@ def measure(count: int, store: str, seconds: int, prepared: int) -> list[dict[st
         about = {"store": store, "replicas": count}
         rows.append({**about, "case": "decisions"} | load(servers, postgres, path, bodies, "body", seconds))
         # As many as can be learned in so many seconds: a reward that comes again is cheaper, since nothing is written.
-        files = []
-        for number, server in enumerate(servers):
-            files.append(rewards(server, folder / f"rewards-{number}", prepared // count))
+        files = rewards(servers, folder, prepared)
         rows.append({**about, "case": "rewards"} | load(servers, postgres, "/", files, "path", min(seconds, 4)))
         for server in servers:
             server.stop(60)

@@ -11,6 +11,7 @@ wrote down. What must hold:
 - The same key has the same bytes, whenever it was asked, whatever became of the arms since.
 - The sequence has no gaps, and every entry has its hash over the one before.
 - One model for each entry: what clients were told of the model at an entry is what the entry says, by any replica.
+- A replica chooses with the newest model, and the model in its memory has the hash that the journal says.
 - One journal: the entries that a replica shows are those of the journal, and each replica shows all of them.
 - Read your writes: an answer is at least as new as what its client had seen, and so are the facts in it.
 """
@@ -263,6 +264,23 @@ def check_replicas(journal: Journal, logs: dict[str, list[Line]]) -> list[str]:
         problems += check_shown(journal, shown, who)
         if [line["seq"] for line in shown] != [entry["seq"] for entry in journal.entries]:
             problems.append(f"behind: {who} shows {len(shown)} entries, the journal has {len(journal.entries)}")
+    return problems
+
+
+def check_loads(journal: Journal, loads: dict[str, Line]) -> list[str]:
+    """After all is quiet, each replica chooses with the newest model, and it has the bits that the journal says."""
+    problems, last = [], journal.entries[-1]["seq"]
+    folds = [entry["seq"] for entry in journal.entries if entry["kind"] == "fold"]
+    newest = folds[-1] if folds else 0
+    for who, load in loads.items():
+        # Before the first fold it is the model that the campaign began with.
+        entry = journal.by_seq.get(load["model"] or 1)
+        if entry is None or entry["model"] != load["model_hash"]:
+            problems.append(f"model: {who} chooses with {load['model_hash']} as that of entry {load['model']}")
+        if load["seq"] < last or load["model"] < newest:
+            problems.append(
+                f"behind: {who} knows {load['seq']} of {last} and the model of {load['model']}, not {newest}"
+            )
     return problems
 
 

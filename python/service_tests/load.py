@@ -207,6 +207,7 @@ class Client(threading.Thread):
         self.connection.request(method, path, body, headers)
         answer = self.connection.getresponse()
         seq = answer.getheader("Armwise-Seq")
+        assert answer.status != 503 or answer.getheader("Retry-After"), "a 503 does not say when to try again"
         return answer.status, int(seq) if seq else None, answer.read().decode()
 
 

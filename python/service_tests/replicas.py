@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from history import Journal, Line, check, check_replicas, read
+from history import Journal, Line, check, check_loads, check_replicas, read, round_of
 from load import Load
 from postgres import PgBouncer, Postgres
 from proxy import Proxy, trouble
@@ -109,6 +109,16 @@ class Replicas:
             server.process.send_signal(signal.SIGCONT)
         for server in self.servers:
             server.wait_until_ready()
+
+    def loads(self, campaign: str, seq: int) -> dict[str, dict[str, Any]]:
+        """What each replica has in memory once it knows `seq`: its last entry, and the model that it chooses with."""
+        loads = {}
+        for number, server in enumerate(self.servers):
+            path, headers = f"/v1/campaigns/{campaign}", {"Armwise-Seq": str(seq)}
+            status, _, answer = server.ask("GET", path, None, headers, timeout=30)
+            assert status == 200, (status, answer)
+            loads[f"replica {number}"] = json.loads(answer)["load"]
+        return loads
 
     def logs(self, campaign: str, seq: int) -> dict[str, list[dict[str, Any]]]:
         """The whole journal as each replica shows it, at least as new as `seq`."""
@@ -210,17 +220,39 @@ class Script:
             self.told.append("kill of the pooler")
 
 
+def check_replay(replicas: Replicas, campaign: str, journal: Journal, history: list[Line]) -> list[str]:
+    """What each replica computes anew of some decisions is what was stored, to the bit, whoever made them."""
+    told = [json.loads(line["answer"]) for line in history if line["op"] == "decide" and line["status"] in (200, 201)]
+    problems, names = [], ("mean", "width", "draw", "score")
+    for number, server in enumerate(replicas.servers):
+        for decided in random.Random(number).sample(told, min(4, len(told))):
+            rows = {row["customer"]: row for row in journal.decisions[round_of(decided["decision"])]}
+            arm = decided["arms"][0]["id"]
+            path = f"/v1/campaigns/{campaign}/why?id={arm}&decision={decided['decision']}"
+            status, _, answer = server.ask("GET", path, timeout=30)
+            assert status == 200, (status, answer)
+            (why,) = json.loads(answer)["promotions"]
+            anew, stored = [why[name] for name in names], [rows[arm][name] for name in names]
+            if anew != stored:
+                problems.append(
+                    f"replay: replica {number} finds {anew} for {arm} in {decided['decision']}, not {stored}"
+                )
+    return problems
+
+
 def problems_of(replicas: Replicas, load: Load, campaign: str) -> tuple[list[str], Journal, list[Line]]:
     """What the checker finds after all faults are over: in the journal, in what clients saw, on every replica."""
     history = read(load.files)
     for _ in range(20):
         quiet(replicas)
         journal = Journal(replicas.journal(campaign))
-        logs = replicas.logs(campaign, journal.entries[-1]["seq"])
+        last = journal.entries[-1]["seq"]
+        logs, loads = replicas.logs(campaign, last), replicas.loads(campaign, last)
         # The clock may have added an entry meanwhile.
-        if newest(replicas) == journal.entries[-1]["seq"]:
+        if newest(replicas) == last:
             break
-    return check(journal, history) + check_replicas(journal, logs), journal, history
+    problems = check(journal, history) + check_replicas(journal, logs) + check_loads(journal, loads)
+    return problems + check_replay(replicas, campaign, journal, history), journal, history
 
 
 def longest_wait(history: list[Line], since: float) -> tuple[float, float]:

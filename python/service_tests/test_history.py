@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from history import Journal, Line, check, check_replicas, read
+from history import Journal, Line, check, check_loads, check_replicas, read
 from load import Load, begin
 from server import serving
 
@@ -153,3 +153,17 @@ def test_a_replica_that_shows_another_journal_or_less_of_it_is_found(recorded: t
     }.items():
         problems = check_replicas(journal, {"one": shown, "two": other})
         assert any(problem.startswith(word) for problem in problems), (word, problems)
+
+
+def test_a_replica_that_chooses_with_another_model_or_an_old_one_is_found(recorded: tuple[Path, list[Line]]) -> None:
+    path, _ = recorded
+    journal = Journal(path)
+    first, *_, fold = [entry for entry in journal.entries if entry["kind"] == "fold"]
+    good = {"seq": journal.entries[-1]["seq"], "model": fold["seq"], "model_hash": fold["model"]}
+    assert check_loads(journal, {"one": good}) == []
+    for word, other in {
+        "model": {**good, "model_hash": first["model"]},
+        "behind": {**good, "model": first["seq"], "model_hash": first["model"]},
+    }.items():
+        problems = check_loads(journal, {"one": good, "two": other})
+        assert [problem.startswith(f"{word}: two") for problem in problems] == [True], (word, problems)

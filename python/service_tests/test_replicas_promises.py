@@ -234,6 +234,59 @@ def at_once(what: Callable[[int], None], count: int) -> None:
     assert not failures, failures
 
 
+def test_a_silent_database_is_waited_for_once_and_the_other_replica_goes_on(postgres: Postgres, tmp_path: Path) -> None:
+    """A replica waits 8 s for one answer. It must not do so for one question after the other, nor for each request."""
+    with Replicas(postgres, "silent", tmp_path, count=2) as replicas:
+        one, two = replicas.servers
+        begin(one.port, "shop")
+        # Both write, so that they take turns.
+        load = Load(replicas.ports, "shop", tmp_path, clients=4)
+        with load:
+            load.wait_for_answers(200)
+        replicas.proxies[0].hold("up", "down")
+        took: list[tuple[float, int, bool]] = []
+
+        def ask(number: int) -> None:
+            time.sleep(number * 0.7)
+            began = time.monotonic()
+            body = json.dumps({"arms": [{"id": name, "features": x} for name, x in ARMS[:10]], "k": 3}).encode()
+            headers = {**HEAD, "Idempotency-Key": f"silent-{number}"}
+            status, told, _ = one.ask("POST", "/v1/campaigns/shop/decisions", body, headers)
+            took.append((time.monotonic() - began, status, "retry-after" in told))
+
+        beside = threading.Thread(target=lambda: at_once(ask, 12))
+        beside.start()
+        # What the silent one had locked is free after 3 s.
+        assert until(lambda: decide(two, "beside")[0] in (200, 201)), "the other one does not answer"
+        beside.join()
+        # 8 s, or as long again where background work was just being done; before, 24 to 32 s.
+        assert all(status == 503 and said for _, status, said in took), took
+        assert max(seconds for seconds, _, _ in took) < 18, took
+        replicas.proxies[0].heal()
+        assert until(lambda: decide(one, "silent-0")[0] in (200, 201), 30)
+        problems, _, _ = problems_of(replicas, load, "shop")
+        assert not problems, problems[:10]
+
+
+def test_no_replica_starves_where_all_append_at_once(postgres: Postgres, tmp_path: Path) -> None:
+    with Replicas(postgres, "fair", tmp_path) as replicas:
+        begin(replicas.ports[0], "shop")
+        before = [appends(server) for server in replicas.servers]
+        load = Load(replicas.ports, "shop", tmp_path, clients=9)
+        with load:
+            load.wait_for_answers(900)
+        own = [appends(server) - first for server, first in zip(replicas.servers, before, strict=True)]
+        # Each has a third of the clients. Whoever had to lose always would have almost none.
+        assert min(own) > sum(own) / 9, own
+
+
+def appends(server: Server) -> float:
+    """How many commits a replica has made."""
+    text = server.ask("GET", "/metrics")[2].decode()
+    found = re.findall(r"^armwise_batch_commands_count(?:\{[^}]*\})? (\S+)$", text, re.MULTILINE)
+    return sum(map(float, found))
+
+
 def test_the_way_to_the_database_is_encrypted_and_the_certificate_is_checked(tmp_path: Path) -> None:
     with running() as postgres:
         postgres.stop()

@@ -11,7 +11,7 @@ use armwise_campaign::{
     config::Config,
     core::{
         DecisionId, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows, Sent,
-        Setup, Sha, Verified,
+        Setup, Sha, Verified, Wanted,
     },
     recipe::fit,
     store::{memory::Memory, sqlite::Sqlite},
@@ -314,6 +314,112 @@ fn of_two_handles_one_is_refused() {
         let journal = open().unwrap();
         assert_eq!(journal.entries(0).unwrap(), [first, next]);
         assert_eq!(journal.keyed("stale").unwrap(), None);
+    });
+}
+
+/// What is read in one step is what is read step by step; a store for which steps cost nothing gives nothing.
+#[test]
+fn what_is_read_ahead_is_what_is_read_alone() {
+    each(|journal| {
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        let choose = entry(&first.head(), Kind::Choose, Some(1), Some("a"));
+        let again = entry(&choose.head(), Kind::Choose, Some(2), None);
+        let learn = entry(&again.head(), Kind::Learn, None, Some("b"));
+        let (one, two) = ([sent(1, 1, "ann"), sent(1, 2, "bob")], [sent(2, 1, "ann")]);
+        let told = [outcome(2, 1, Some(1.0 / 3.0)), outcome(1, 2, None)];
+        let rows = [
+            Rows { seq: 2, decisions: &one, ..Rows::default() },
+            Rows { seq: 3, decisions: &two, ..Rows::default() },
+            Rows { seq: 4, outcomes: &told, ..Rows::default() },
+        ];
+        let mut seal = || Ok([&first, &choose, &again, &learn].map(record).to_vec());
+        journal.append(&Head::none(), &rows, &mut seal, &mut |_| Ok(())).unwrap();
+        let wanted = |rounds: &[u64], keys: &[&str]| Wanted {
+            rounds: rounds.to_vec(),
+            keys: keys.iter().map(|&key| key.to_owned()).collect(),
+        };
+        // Rounds and keys that nobody has are asked for like the others.
+        let Some(ahead) = journal.ahead(&wanted(&[1, 2, 9], &["a", "b", "none"])).unwrap() else {
+            assert!(!journal.is_shared(), "a store that others write to is far away");
+            return;
+        };
+        for round in [1, 2, 9] {
+            let mut alone = Vec::new();
+            let mut take = |seq: u64, sent: Sent| {
+                alone.push((seq, sent));
+                Ok(())
+            };
+            journal.each_decision(round, &mut take).unwrap();
+            assert_eq!(ahead.decisions.get(&round).cloned().unwrap_or_default(), alone);
+            assert_eq!(ahead.heard.get(&round).cloned().unwrap_or_default(), journal.heard(round).unwrap());
+        }
+        let mut keyed = ahead.keyed;
+        keyed.sort_unstable_by_key(|entry| entry.seq);
+        assert_eq!(keyed, [choose, learn]);
+        for few in [wanted(&[], &["a"]), wanted(&[2], &[]), wanted(&[], &[])] {
+            let ahead = journal.ahead(&few).unwrap().unwrap();
+            assert_eq!((ahead.decisions.len(), ahead.keyed.len()), (few.rounds.len(), few.keys.len()));
+        }
+    });
+}
+
+#[test]
+fn a_turn_shows_the_last_entry_and_ends_with_the_append_or_without_one() {
+    each_opened(|open| {
+        let mut journal = open().unwrap();
+        // Nobody to wait for before there is a campaign.
+        assert!(journal.begin_turn(0).unwrap().is_none());
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        let second = entry(&first.head(), Kind::Learn, None, Some("a"));
+        append(&mut *journal, &Head::none(), &[first.clone(), second.clone()]).unwrap();
+        if let Some((head, news)) = journal.begin_turn(1).unwrap() {
+            assert_eq!((head, news.entries), (second.head(), vec![second.clone()]));
+        } else {
+            assert!(!journal.is_shared());
+        }
+        // Questions may be asked in a turn, and it may be begun anew.
+        assert_eq!(journal.keyed("a").unwrap(), Some(second.clone()));
+        assert!(journal.begin_turn(2).unwrap().is_none_or(|(_, news)| news.entries.is_empty()));
+        let third = entry(&second.head(), Kind::Learn, None, None);
+        append(&mut *journal, &second.head(), std::slice::from_ref(&third)).unwrap();
+        // It ended with the append; to end it once more changes nothing.
+        journal.end_turn().unwrap();
+        journal.end_turn().unwrap();
+        journal.begin_turn(3).unwrap();
+        // In a turn, too, an append against another head is refused, and lets the others in.
+        let refused = append(&mut *journal, &second.head(), std::slice::from_ref(&third));
+        assert!(matches!(refused, Err(Error::HeadMoved { expected: 2, found: 3, .. })), "{refused:?}");
+        journal.begin_turn(3).unwrap();
+        journal.end_turn().unwrap();
+        let shared = journal.is_shared();
+        let mut other = if shared { open().unwrap() } else { journal };
+        let fourth = entry(&third.head(), Kind::Learn, None, None);
+        append(&mut *other, &third.head(), std::slice::from_ref(&fourth)).unwrap();
+        assert_eq!(other.head().unwrap(), fourth.head());
+    });
+}
+
+/// Whoever has the turn appends first, however long the other one has been ready.
+#[test]
+fn others_wait_for_the_end_of_a_turn() {
+    each_opened(|open| {
+        let mut one = open().unwrap();
+        if !one.is_shared() {
+            return;
+        }
+        let first = entry(&Head::none(), Kind::Init, None, None);
+        append(&mut *one, &Head::none(), std::slice::from_ref(&first)).unwrap();
+        let mut other = open().unwrap();
+        one.begin_turn(1).unwrap();
+        let (mine, theirs) =
+            (entry(&first.head(), Kind::Learn, None, Some("a")), entry(&first.head(), Kind::Learn, None, Some("b")));
+        let refused = std::thread::scope(|scope| {
+            let other = scope.spawn(|| append(&mut *other, &first.head(), std::slice::from_ref(&theirs)));
+            append(&mut *one, &first.head(), std::slice::from_ref(&mine)).unwrap();
+            other.join().unwrap()
+        });
+        assert!(matches!(refused, Err(Error::HeadMoved { expected: 1, found: 2, .. })), "{refused:?}");
+        assert_eq!(one.entries(0).unwrap(), [first, mine]);
     });
 }
 

@@ -275,6 +275,22 @@ fn what_is_done_by_the_clock_is_done_by_one_and_not_by_one_that_was_paused() {
     assert!(!fold(&mut campaign).unwrap());
 }
 
+/// A statement that failed leaves its transaction of no use; what is asked in it after that was answered as a damaged store.
+#[test]
+fn after_a_statement_that_failed_in_a_turn_everything_may_be_tried_again() {
+    let Some(address) = common::postgres::address("aborted") else { return };
+    drop(Campaign::create(&address.path(), Setup::new(config(SHOW), Recipe::of_dim(2))).unwrap());
+    let mut journal = Postgres::write(&address).unwrap();
+    assert!(journal.begin_turn(0).unwrap().is_some());
+    assert!(journal.keyed("\0").is_err(), "no text of PostgreSQL has a NUL");
+    let refused = journal.keyed("a");
+    assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
+    journal.end_turn().unwrap();
+    assert_eq!(journal.keyed("a").unwrap(), None);
+    assert!(journal.begin_turn(0).unwrap().is_some());
+    journal.end_turn().unwrap();
+}
+
 #[test]
 fn numbers_of_rounds_are_given_once() {
     let Some(address) = common::postgres::address("numbers") else { return };

@@ -14,7 +14,7 @@ use std::{borrow::Cow, collections::BTreeSet};
 
 /// A round with more decisions is read when it is needed.
 const MANY: u64 = 1000;
-/// The most decisions that are read ahead.
+/// The most decisions that are read ahead at once.
 const MOST: u64 = 20_000;
 /// How many rounds of a segment are read at once.
 const PART: usize = 1000;
@@ -28,22 +28,23 @@ impl Campaign {
 
     /// Reads ahead what commands with these keys, about these rounds, will need. What cannot be read is read when it is
     /// needed.
-    pub(crate) fn read_ahead(&mut self, rounds: BTreeSet<u64>, keys: Vec<String>) -> Result<(), Error> {
+    pub(crate) fn read_ahead(&mut self, rounds: &BTreeSet<u64>, keys: Vec<String>) -> Result<(), Error> {
         self.keys.get_mut().clear();
         if !self.journal.is_shared() {
             return Ok(());
         }
-        let rounds = self.missing(rounds);
-        if rounds.is_empty() && keys.is_empty() {
+        let missing = self.missing(rounds);
+        if missing.is_empty() && keys.is_empty() {
             return Ok(());
         }
-        let wanted = Wanted { rounds, keys };
+        let wanted = Wanted { rounds: missing, keys };
         let Some(mut ahead) = self.journal.ahead(&wanted)? else { return Ok(()) };
         for round in wanted.rounds {
             let decisions = ahead.decisions.remove(&round).unwrap_or_default();
             let heard = ahead.heard.remove(&round).unwrap_or_default();
             self.keep_read(round, decisions, heard)?;
         }
+        self.recent.get_mut().shrink_but(rounds);
         let keys = self.keys.get_mut();
         keys.extend(wanted.keys.into_iter().map(|key| (key, None)));
         for entry in ahead.keyed {
@@ -54,22 +55,34 @@ impl Campaign {
         Ok(())
     }
 
-    /// Reads ahead what the next fold will need.
-    pub(crate) fn read_dirty(&mut self) -> Result<(), Error> {
+    /// Sums what the next fold will need, before others are kept waiting for it. What an entry touches after that is summed
+    /// again by the fold.
+    pub(crate) fn sum_dirty(&mut self) -> Result<(), Error> {
         if !self.journal.is_shared() {
             return Ok(());
         }
         for segment in self.state.dirty.clone() {
+            if self.known_sums(segment).is_some() {
+                continue;
+            }
             let rounds = self.rounds_in(segment)?;
             for part in rounds.chunks(PART) {
-                self.read_ahead(part.iter().copied().collect(), Vec::new())?;
+                self.read_ahead(&part.iter().copied().collect(), Vec::new())?;
             }
+            self.summed(segment)?;
+        }
+        // The fold merges these with the sums of all segments that the prefix does not have.
+        let Some(&first) = self.state.dirty.first() else { return Ok(()) };
+        let merged = self.prefix.as_ref().map(|prefix| prefix.through).filter(|&through| through < first);
+        let others = self.state.sums.range(merged.map_or(0, |through| through + 1)..);
+        for (&segment, &hash) in others.filter(|(segment, _)| !self.state.dirty.contains(segment)) {
+            self.sums_of(segment, hash)?;
         }
         Ok(())
     }
 
     /// Those of these rounds that are not at hand and small enough to be.
-    fn missing(&self, rounds: BTreeSet<u64>) -> Vec<u64> {
+    fn missing(&self, rounds: &BTreeSet<u64>) -> Vec<u64> {
         let (recent, mut most) = (self.recent.borrow(), MOST);
         let wanted = |&round: &u64| {
             let at_hand = recent.rounds.contains_key(&round) && recent.heard.contains_key(&round);
@@ -83,7 +96,7 @@ impl Campaign {
             most = left;
             true
         };
-        rounds.into_iter().filter(wanted).collect()
+        rounds.iter().copied().filter(wanted).collect()
     }
 
     /// Has a round at hand, if its rows are those that the journal vouches for.

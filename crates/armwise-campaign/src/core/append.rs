@@ -199,8 +199,8 @@ impl Campaign {
                 state: Undo::of(&self.state, drafts, settles),
                 head: self.head,
                 rules,
-                prefix: self.prefix.clone().filter(|_| shared),
-                rounds: self.recent.get_mut().before(drafts).filter(|_| shared),
+                prefix: if shared { self.prefix.clone() } else { None },
+                rounds: if shared { self.recent.get_mut().before(drafts) } else { None },
             }
         });
         let done = match drafts {
@@ -223,6 +223,10 @@ impl Campaign {
             if let Some(before) = &mut before {
                 self.prefix = before.prefix.take().filter(|_| late);
             }
+        }
+        // A fold after other commands has summed what is not in the journal if they failed.
+        if done.is_ok() && self.state.dirty.is_empty() || done.is_err() && drafts.len() > 1 {
+            self.recent.get_mut().summed.clear();
         }
         self.recent.get_mut().shrink();
         if let (Err(_), Some(before)) = (&done, before) {
@@ -437,9 +441,9 @@ impl Campaign {
     fn folded(&self) -> Result<Planned, Error> {
         let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
         for &segment in &self.state.dirty {
-            if let Some(sums) = self.sum_now(segment)? {
-                changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
-                changed.insert(segment, Arc::new(sums));
+            if let Some((hash, sums)) = self.summed(segment)? {
+                changes.sums.push(SumsChange { segment, hash });
+                changed.insert(segment, sums);
             }
         }
         Ok(Planned { changes, sums: changed, anew: None, rounds: Vec::new() })

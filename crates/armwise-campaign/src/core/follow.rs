@@ -170,6 +170,9 @@ impl Campaign {
                 own.for_each(|(_, played)| played.closed = true);
             }
         }
+        if state.dirty.is_empty() {
+            recent.summed.clear();
+        }
         recent.shrink();
         Ok(())
     }

@@ -49,6 +49,8 @@ mod recent;
 mod refit;
 mod refusal;
 mod rejection;
+#[cfg(test)]
+mod replicas;
 mod results;
 mod revoke;
 mod settled;

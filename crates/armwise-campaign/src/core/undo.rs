@@ -189,4 +189,35 @@ mod tests {
         let other = [Draft::new(Command::Fold(crate::core::Folded {}))];
         assert!(matches!(Undo::of(&state, &other, false), Undo::Whole(_)));
     }
+
+    #[test]
+    fn whatever_entries_of_others_change_is_given_back() {
+        let mut state = State { length: 4, ..State::new() };
+        state.rounds = (1..=9).map(|round| (round, info(round))).collect();
+        state.touched = BTreeMap::from([(1, 4), (2, 9)]);
+        state.dirty.insert(1);
+        let change = |round| crate::core::RoundChange { round, counts: Counts::default(), heard: Sha::of("more") };
+        // The rounds of outcomes are among the changes of an entry, not in its command.
+        let learn = (Command::Learn(told(2)), Changes { rounds: vec![change(2), change(7)], sums: Vec::new() });
+        let choose = (Command::Choose(Chosen { round: 14, ..Chosen::default() }), Changes::default());
+        let before = state.clone();
+        let undo = Undo::of_news(&state, [&learn, &choose].into_iter().map(|(command, changes)| (command, changes)));
+        assert!(matches!(undo, Undo::Rounds(_)));
+        state.model = Sha::of("another");
+        for round in [2, 7, 14] {
+            state.rounds.insert(round, RoundInfo { heard: Sha::of("more"), ..info(round) });
+            state.touched.insert(segment_of(round, 4), 10);
+            state.dirty.insert(segment_of(round, 4));
+        }
+        undo.restore(&mut state);
+        assert_eq!(state, before);
+        // Sums, folds and whatever else may change more than rounds.
+        let sums = crate::core::SumsChange { segment: 1, hash: Sha::of("sums") };
+        let summed = (Command::Learn(told(2)), Changes { rounds: Vec::new(), sums: vec![sums] });
+        let fold = (Command::Fold(crate::core::Folded {}), Changes::default());
+        for other in [&summed, &fold] {
+            let undo = Undo::of_news(&state, std::iter::once((&other.0, &other.1)));
+            assert!(matches!(undo, Undo::Whole(_)));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What a campaign in service answers. Everything follows from the journal, so an answer is the same after any restart.
 
-use crate::core::{LineOutcome, Sent, Tag};
+use crate::core::{LineOutcome, Sent, Sha, Tag};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -122,6 +122,8 @@ pub struct Load {
     pub learned: u64,
     /// The entry of the model in force.
     pub model: u64,
+    /// The hash of the model in force.
+    pub model_hash: Sha,
     /// The round that comes next.
     pub next_round: u64,
     /// How many arms the catalogue has.

@@ -215,7 +215,7 @@ impl Live {
 
 impl Writer {
     /// Changes the catalogue.
-    fn arms(&mut self, change: &ArmsChange, key: Option<&Key>) -> Result<ArmsChanged, Error> {
+    pub(super) fn arms(&mut self, change: &ArmsChange, key: Option<&Key>) -> Result<ArmsChanged, Error> {
         let customer = self.campaign.config().customer.clone();
         let now = match &self.shelf {
             Some(shelf) => Arc::clone(shelf),

@@ -4,7 +4,7 @@
 //! commit of several fails, each is tried alone, so that only those fail that must.
 
 use super::{
-    follow::{Tries, is_passing},
+    follow::{Tries, is_passing, only_unavailable},
     options::Measured,
     ready::Ready,
     request::RewardsRequest,
@@ -30,20 +30,25 @@ impl Writer {
         let (mut jobs, mut tries, mut taken) = (vec![first], Tries::new(), 0);
         while !jobs.is_empty() {
             jobs.extend(waiting.try_iter().take(MOST.saturating_sub(jobs.len())));
+            let mut begun = Ok(());
             if jobs.iter().any(|job| !matches!(job.work, Work::Nudge)) {
-                self.begin_turn();
+                begun = self.begin_turn();
                 jobs.extend(waiting.try_iter().take(MOST.saturating_sub(jobs.len())));
-                self.read_ahead(&jobs);
+                begun = begun.and_then(|()| self.read_ahead(&jobs));
             }
             for job in jobs.iter().skip(taken) {
                 self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
                 self.shared.options.measured(Measured::Queue, job.given.elapsed().as_secs_f64());
             }
-            self.pass(std::mem::take(&mut jobs));
+            let all = std::mem::take(&mut jobs);
+            match begun {
+                Ok(()) => self.pass(all),
+                Err(error) => self.try_again(all, error),
+            }
             self.end_turn();
             let Some((again, error)) = self.again.take() else { return };
-            // What was judged before others appended is judged after.
-            let followed = self.catch_up();
+            // What was judged before others appended is judged after, unless a silent database has taken all the time.
+            let followed = if tries.are_over() { Ok(0) } else { self.catch_up() };
             self.reach();
             let error = match followed {
                 Err(error) if !is_passing(&error) => error,
@@ -55,6 +60,7 @@ impl Writer {
                     followed.err().unwrap_or(error)
                 }
             };
+            self.note_silence(tries.begun(), &error);
             for Job { work, flight, .. } in again {
                 drop(flight);
                 work.refuse(alike(&error));
@@ -66,9 +72,9 @@ impl Writer {
     }
 
     /// Reads in one step what these will need of a journal that is far away.
-    fn read_ahead(&mut self, jobs: &[Job]) {
+    fn read_ahead(&mut self, jobs: &[Job]) -> Result<(), Error> {
         if !self.campaign.is_shared() || !self.is_on() {
-            return;
+            return Ok(());
         }
         let (mut rounds, mut keys) = (BTreeSet::new(), Vec::new());
         for job in jobs {
@@ -83,8 +89,8 @@ impl Writer {
                 Work::Alone(_) | Work::Nudge => {}
             }
         }
-        // What cannot be read now is asked for again when it is needed, and then it is told why not.
-        let _ = self.campaign.read_ahead(rounds, keys);
+        // What else is wrong is told to whoever needs it.
+        self.campaign.read_ahead(&rounds, keys).or_else(only_unavailable)
     }
 
     /// Puts what others were faster with aside, to be tried again.
@@ -110,7 +116,8 @@ impl Writer {
                     self.commit(std::mem::take(&mut ready));
                     touched.clear();
                     let then = work(Ok(self));
-                    self.publish();
+                    // What cannot be read now is published before the next choice.
+                    let _ = self.publish();
                     self.reach();
                     drop(flight);
                     then();

@@ -40,10 +40,12 @@ impl Writer {
 
     /// Does what is due. What cannot be written now is done later.
     pub(super) fn tick(&mut self) {
-        self.clockwork.last = Some(Instant::now());
+        let begun = Instant::now();
+        self.clockwork.last = Some(begun);
         self.clockwork.ticks += 1;
         // Of several servers, one does it.
-        self.following.duty = self.campaign.journal_mut().duty(true).unwrap_or(false);
+        let duty = self.campaign.journal_mut().duty(true);
+        self.following.duty = duty.inspect_err(|error| self.note_silence(begun, error)).unwrap_or(false);
         if !self.following.duty {
             return;
         }

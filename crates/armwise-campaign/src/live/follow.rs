@@ -3,11 +3,16 @@
 //! Whoever is answered is on the disk, once, whoever wrote in between: what was judged against an older journal is judged
 //! anew. After a while it is given up with an error that says so, and a request with a key can be sent again.
 
-use super::{catalogue::Shelf, options::Measured, writer::Writer};
+use super::{
+    catalogue::Shelf,
+    options::Measured,
+    work::{Job, alike},
+    writer::Writer,
+};
 use crate::{Campaign, Error};
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, atomic::Ordering, mpsc::Receiver},
     time::{Duration, Instant},
 };
 
@@ -21,6 +26,10 @@ const SOON: Duration = Duration::from_millis(2);
 const CALM: u32 = 8;
 /// The longest pause between two tries.
 const PAUSE: Duration = Duration::from_millis(16);
+/// How long a fold may sum while it keeps the others waiting.
+const SHORT: Duration = Duration::from_millis(300);
+/// How often it is summed ahead for one fold.
+const PASSES: u32 = 4;
 
 /// How a server keeps up with others.
 #[derive(Debug)]
@@ -34,6 +43,8 @@ pub(super) struct Following {
     /// Whether others append so often that it is better to wait for a turn than to be refused; and how often in a row a turn
     /// was not needed.
     contended: Option<u32>,
+    /// What became of a question that the database did not answer for long, until all that wait are told.
+    silent: Option<Error>,
 }
 
 impl Following {
@@ -45,6 +56,7 @@ impl Following {
             arms,
             duty: false,
             contended: None,
+            silent: None,
         }
     }
 }
@@ -52,6 +64,11 @@ impl Following {
 /// Whether it may go better when it is tried again. What looks damaged may be what others have just replaced.
 pub(super) fn is_passing(error: &Error) -> bool {
     matches!(error, Error::HeadMoved { .. } | Error::Unavailable { .. } | Error::Damaged { .. })
+}
+
+/// Passes on that the journal cannot be reached, and nothing else.
+pub(super) fn only_unavailable(error: Error) -> Result<(), Error> {
+    if matches!(error, Error::Unavailable { .. }) { Err(error) } else { Ok(()) }
 }
 
 impl Writer {
@@ -67,10 +84,11 @@ impl Writer {
 
     /// Looks at the journal. What is wrong is told to whoever asks next.
     pub(super) fn look(&mut self) {
-        let followed = self.catch_up();
-        self.shared.note(followed.err());
+        let trouble = self.catch_up().err();
+        let reached = trouble.is_none();
+        self.shared.note(trouble);
         self.reach();
-        if let Some(count) = self.shared.numbers.wanted() {
+        if let Some(count) = self.shared.numbers.wanted().filter(|_| reached) {
             let _ = self.refill(count);
         }
         if let Some(seen) = &mut self.seen {
@@ -84,24 +102,70 @@ impl Writer {
     }
 
     fn catch_up_by(&mut self, follow: fn(&mut Campaign) -> Result<u64, Error>) -> Result<u64, Error> {
-        let (begun, rules) = (Instant::now(), self.campaign.rules_seq());
+        let begun = Instant::now();
         let followed = follow(&mut self.campaign);
         self.following.last = Instant::now();
-        let count = followed?;
-        if count == 0 {
-            return Ok(0);
+        let count = followed.inspect_err(|error| self.note_silence(begun, error))?;
+        if count > 0 {
+            self.shared.options.measured(Measured::Followed, count as f64);
+            self.shared.options.measured(Measured::Follow, begun.elapsed().as_secs_f64());
         }
-        self.shared.options.measured(Measured::Followed, count as f64);
-        self.shared.options.measured(Measured::Follow, begun.elapsed().as_secs_f64());
+        self.be_current()?;
+        Ok(count)
+    }
+
+    /// Has the rules and the catalogue of the journal in force. What could not be read the last time is read now: nobody may
+    /// choose by rules that the journal has replaced.
+    pub(super) fn be_current(&mut self) -> Result<(), Error> {
+        if self.is_current() {
+            return Ok(());
+        }
         let arms = self.campaign.count_arms_changes();
         if arms != self.following.arms {
             self.shelf = Shelf::of(&self.campaign)?.map(Arc::new);
             self.following.arms = arms;
-            self.publish();
-        } else if rules != self.campaign.rules_seq() {
-            self.publish();
         }
-        Ok(count)
+        self.publish()
+    }
+
+    /// Notes that the database took its time and did not answer.
+    pub(super) fn note_silence(&mut self, since: Instant, error: &Error) {
+        if matches!(error, Error::Unavailable { .. }) && since.elapsed() >= PATIENCE {
+            self.following.silent = Some(alike(error));
+        }
+    }
+
+    /// Whether the database has just been silent for long, so that nothing more is asked before all that wait are told.
+    pub(super) fn is_silent(&self) -> bool {
+        self.following.silent.is_some()
+    }
+
+    /// Answers all that wait for a database that has just been silent: they would only wait as long again.
+    pub(super) fn give_up(&mut self, waiting: &Receiver<Job>) {
+        let Some(error) = self.following.silent.take() else { return };
+        for Job { work, flight, .. } in waiting.try_iter() {
+            self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            drop(flight);
+            work.refuse(alike(&error));
+        }
+        self.following.last = Instant::now();
+    }
+
+    /// Sums what the next fold will need while the others may append, as long as that takes long and they touched some of it
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]. What else is wrong is told by the fold.
+    pub(super) fn sum_ahead(&mut self) -> Result<(), Error> {
+        for _ in 0..PASSES {
+            let begun = Instant::now();
+            self.campaign.sum_dirty().or_else(only_unavailable)?;
+            if begun.elapsed() < SHORT {
+                break;
+            }
+            self.catch_up()?;
+        }
+        Ok(())
     }
 
     /// Notes that others were faster.
@@ -112,13 +176,18 @@ impl Writer {
 
     /// Where others append often: waits for a turn and goes on to what they appended, so that what is judged now can be
     /// appended. Whoever has lost once is served in the order of coming.
-    pub(super) fn begin_turn(&mut self) {
-        let Some(calm) = self.following.contended.filter(|_| self.campaign.is_shared()) else { return };
-        self.following.contended = match self.catch_up_by(Campaign::begin_turn) {
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]. What else cannot be done here is told by the append.
+    pub(super) fn begin_turn(&mut self) -> Result<(), Error> {
+        let calm = self.following.contended.filter(|_| self.campaign.is_shared());
+        let Some(calm) = calm else { return Ok(()) };
+        let turn = self.catch_up_by(Campaign::begin_turn);
+        self.following.contended = match turn {
             Ok(0) => Some(calm + 1).filter(|&calm| calm < CALM),
-            // What cannot be done here is told by the append.
             _ => Some(0),
         };
+        turn.map_or_else(only_unavailable, |_| Ok(()))
     }
 
     /// Lets the others append.
@@ -130,8 +199,9 @@ impl Writer {
 
     /// Gets numbers for rounds.
     pub(super) fn refill(&mut self, count: u64) -> Result<(), Error> {
-        let from = self.campaign.next_round();
-        let got = self.campaign.journal_mut().numbers(from, count)?;
+        let (begun, from) = (Instant::now(), self.campaign.next_round());
+        let got = self.campaign.journal_mut().numbers(from, count);
+        let got = got.inspect_err(|error| self.note_silence(begun, error))?;
         self.shared.numbers.fill(got);
         Ok(())
     }
@@ -150,8 +220,8 @@ impl Writer {
     pub(super) fn retried<T>(&mut self, mut act: impl FnMut(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         let mut tries = Tries::new();
         loop {
-            self.begin_turn();
-            let done = act(self);
+            let ready = self.begin_turn().and_then(|()| self.be_current());
+            let done = ready.and_then(|()| act(self));
             self.end_turn();
             match done {
                 Err(Error::HeadMoved { path, expected, found }) if self.campaign.is_shared() => {
@@ -179,9 +249,19 @@ impl Tries {
         Self { begun: Instant::now(), count: 0 }
     }
 
+    /// When it was tried first.
+    pub(super) fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// Whether it was tried long enough.
+    pub(super) fn are_over(&self) -> bool {
+        self.begun.elapsed() >= PATIENCE
+    }
+
     /// Waits a little, unless it was tried long enough.
     pub(super) fn again(&mut self) -> bool {
-        if self.begun.elapsed() >= PATIENCE {
+        if self.are_over() {
             return false;
         }
         self.count += 1;

@@ -111,6 +111,8 @@ impl Writer {
         };
         let (at, rest) = (Instant::now(), self.campaign.config().limits.rest > 0);
         let mut choose = || {
+            // The entry names the rules of the journal, so no others may choose.
+            self.be_current()?;
             let t = self.number()?;
             if t > LAST_ROUND {
                 return Err(Refusal::BadRound(t).into());

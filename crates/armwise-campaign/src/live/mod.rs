@@ -27,6 +27,8 @@ mod replay;
 mod request;
 mod seen;
 mod slate;
+#[cfg(test)]
+mod tests;
 mod work;
 mod writer;
 
@@ -176,6 +178,7 @@ impl Live {
             seq: reached.seq,
             learned: reached.learned,
             model: now.model,
+            model_hash: now.hash,
             next_round: shared.numbers.next(),
             catalogue: now.shelf.as_ref().map_or(0, |shelf| shelf.len()),
         }

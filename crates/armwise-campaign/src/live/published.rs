@@ -3,7 +3,11 @@
 //! A choice takes what is published at that moment and keeps it to its end, so that the model never changes under it.
 
 use super::catalogue::Shelf;
-use crate::{Campaign, Error, round::Chooser};
+use crate::{
+    Campaign, Error,
+    core::{Sha, model_hash},
+    round::Chooser,
+};
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock},
     time::{Duration, Instant},
@@ -14,6 +18,8 @@ use std::{
 pub(super) struct Published {
     /// The entry whose model it is.
     pub(super) model: u64,
+    /// The hash that its sums have.
+    pub(super) hash: Sha,
     /// The entry whose rules they are.
     pub(super) rules: u64,
     pub(super) chooser: Chooser,
@@ -24,13 +30,15 @@ pub(super) struct Published {
 impl Published {
     /// What a campaign chooses with after its last entry.
     pub(super) fn of(campaign: &Campaign, shelf: Option<Arc<Shelf>>) -> Result<Self, Error> {
-        let chooser = Chooser::new(campaign, &campaign.model()?)?;
+        let own = campaign.model()?;
+        let chooser = Chooser::new(campaign, &own)?;
         chooser.warm(campaign.next_round())?;
         if let Some(shelf) = &shelf {
             // Arms that the recipe cannot use are refused when they come, so there is nothing to say here.
             let _ = shelf.features(campaign.recipe());
         }
-        Ok(Self { model: campaign.model_seq(), rules: campaign.rules_seq(), chooser, shelf })
+        let (model, hash) = (campaign.model_seq(), model_hash(&own));
+        Ok(Self { model, hash, rules: campaign.rules_seq(), chooser, shelf })
     }
 }
 

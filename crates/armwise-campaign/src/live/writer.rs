@@ -54,8 +54,8 @@ pub(super) struct Writer {
     learned: (Instant, Duration),
     /// Since when there are rewards that the model in force does not know.
     behind: Option<Instant>,
-    /// The model in force.
-    in_force: Sha,
+    /// The model in force, the entry with the rules in force, and how many changes the catalogue in force has.
+    in_force: (Sha, u64, u64),
     /// What the clock does, and when it did last.
     pub(super) clockwork: Clockwork,
     /// How it keeps up with other servers.
@@ -68,7 +68,8 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(campaign: Campaign, shelf: Option<Arc<Shelf>>, shared: Arc<Shared>, seen: Option<Seen>) -> Self {
-        let (in_force, following) = (campaign.model_hash(), Following::new(campaign.count_arms_changes()));
+        let following = Following::new(campaign.count_arms_changes());
+        let in_force = (campaign.model_hash(), campaign.rules_seq(), following.arms);
         Self {
             campaign,
             shelf,
@@ -93,7 +94,7 @@ impl Writer {
             match first {
                 Ok(first) => {
                     self.batch(first, jobs);
-                    if let Some(count) = self.shared.numbers.wanted() {
+                    if let Some(count) = self.shared.numbers.wanted().filter(|_| !self.is_silent()) {
                         // Without numbers, choices wait for the writer.
                         let _ = self.refill(count);
                     }
@@ -101,16 +102,17 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if self.until_follow().is_some_and(|pause| pause.is_zero()) {
+            if !self.is_silent() && self.until_follow().is_some_and(|pause| pause.is_zero()) {
                 self.look();
             }
-            if self.until_learning().is_some_and(|pause| pause.is_zero()) {
+            if !self.is_silent() && self.until_learning().is_some_and(|pause| pause.is_zero()) {
                 self.learn();
             }
-            if self.until_tick().is_some_and(|pause| pause.is_zero()) {
+            if !self.is_silent() && self.until_tick().is_some_and(|pause| pause.is_zero()) {
                 self.tick();
                 self.reach();
             }
+            self.give_up(jobs);
         }
         if self.behind.is_some() && !self.campaign.is_shared() {
             self.learn();
@@ -140,34 +142,35 @@ impl Writer {
     /// Has the model in force know everything. What cannot be written now, as on a full disk, is tried again later.
     fn learn(&mut self) {
         let begun = Instant::now();
-        // Before others are kept waiting; what cannot be read is read, or refused, by the fold.
-        let _ = self.campaign.read_dirty();
-        let folded = self.retried(|writer| fold(&mut writer.campaign));
-        if folded.is_ok() {
-            self.publish();
-        }
+        let folded = self.sum_ahead().and_then(|()| self.retried(|writer| fold(&mut writer.campaign)));
+        let learned = folded.and_then(|_| self.publish());
         self.learned = (Instant::now(), begun.elapsed());
         let options = &self.shared.options;
         options.measured(Measured::Learn, begun.elapsed().as_secs_f64());
-        if let Some(behind) = self.behind.take_if(|_| folded.is_ok()) {
+        if let Some(behind) = self.behind.take_if(|_| learned.is_ok()) {
             options.measured(Measured::Behind, behind.elapsed().as_secs_f64());
         }
         self.reach();
     }
 
-    /// Publishes rules, model and catalogue as they are.
-    pub(super) fn publish(&mut self) {
-        // What cannot be read is told to whoever asks next; until then the model stays.
-        if let Ok(published) = Published::of(&self.campaign, self.shelf.clone()) {
-            self.shared.board.publish(published);
-            self.in_force = self.campaign.model_hash();
-        }
+    /// Publishes rules, model and catalogue as they are. Where they cannot be read, what was published stays, and
+    /// [`is_current`](Self::is_current) says so.
+    pub(super) fn publish(&mut self) -> Result<(), Error> {
+        let published = Published::of(&self.campaign, self.shelf.clone())?;
+        self.shared.board.publish(published);
+        self.in_force = (self.campaign.model_hash(), self.campaign.rules_seq(), self.following.arms);
+        Ok(())
+    }
+
+    /// Whether the rules and the catalogue in force are those of the journal.
+    pub(super) fn is_current(&self) -> bool {
+        (self.in_force.1, self.in_force.2) == (self.campaign.rules_seq(), self.campaign.count_arms_changes())
     }
 
     /// Tells how far the journal has come.
     pub(super) fn reach(&mut self) {
         let seq = self.campaign.head().seq;
-        let behind = self.campaign.is_behind() || self.campaign.model_hash() != self.in_force;
+        let behind = self.campaign.is_behind() || self.campaign.model_hash() != self.in_force.0 || !self.is_current();
         if behind && self.behind.is_none() {
             self.behind = Some(Instant::now());
         }

@@ -5,6 +5,8 @@
 //! [`Place`] says which of them a caller means.
 
 mod copy;
+#[cfg(test)]
+pub(crate) mod flaky;
 pub mod memory;
 mod place;
 #[cfg(feature = "postgres")]

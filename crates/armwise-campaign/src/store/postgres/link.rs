@@ -90,6 +90,8 @@ impl Trouble {
             _ if code == SqlState::DISK_FULL => Error::DiskFull { path, cause: Some(Box::new(error)) },
             "53" => Error::Unavailable { path, problem: said },
             _ if code == SqlState::READ_ONLY_SQL_TRANSACTION => Error::Unavailable { path, problem: said },
+            // An earlier statement of the transaction failed, and whoever asked it was told why.
+            _ if code == SqlState::IN_FAILED_SQL_TRANSACTION => Error::Unavailable { path, problem: said },
             "XX" => Error::Damaged { path, problem: said, cause: Some(Box::new(error)) },
             _ => Error::Storage { path, problem: said, cause: Some(Box::new(error)) },
         }

@@ -59,7 +59,9 @@ impl Postgres {
         Err(Error::Unavailable { path: self.path().to_owned(), problem })
     }
 
-    /// Whether the last entry of an append is there, once nobody is appending.
+    /// Whether the last entry of an append is there, once nobody is appending. A campaign that is made by the append has no
+    /// row that could be waited for: if its commit comes after this look, it is made though its maker was told otherwise, and
+    /// whoever asks for the same campaign again gets it.
     fn look(&self, link: &Link, last: &Head) -> Result<bool, Trouble> {
         let name = self.address.campaign();
         let lock = "SELECT id FROM armwise.campaign WHERE name = $1 FOR UPDATE";
