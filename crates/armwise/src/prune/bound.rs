@@ -261,7 +261,7 @@ impl Coefficients for f64 {
     }
 }
 
-/// The bounds of many arms in a block, compiled for the widest registers of the machine; false if one is not finite.
+/// The bounds of many arms in a block, compiled for the registers of a path; false if one is not finite.
 pub(crate) struct Fill<'a, C, W, E> {
     pub(crate) formula: Formula,
     pub(crate) dots: &'a [f32],

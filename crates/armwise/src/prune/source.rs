@@ -82,11 +82,11 @@ impl Bounds {
             let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
             let finite = match self.from {
                 From::Means(_) => {
-                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
+                    scorer.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
                 }
                 From::Widths(_) => {
                     let widths = Found(products.widths(block));
-                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+                    scorer.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
                 }
             };
             if !finite {
@@ -117,6 +117,7 @@ impl Bounds {
         let padded = n.next_multiple_of(EIGHT);
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             let of = Of {
+                kernel: scorer.kernel,
                 formula,
                 dots: products.dots(block),
                 norms: products.norms(),
@@ -189,6 +190,7 @@ fn reaching(kernel: Kernel, numbers: &[f64], floor: f64, places: &mut Vec<usize>
 /// What is known of some arms in one block.
 #[derive(Clone, Copy)]
 struct Of<'a> {
+    kernel: Kernel,
     formula: Formula,
     dots: &'a [f32],
     norms: &'a [f32],
@@ -198,12 +200,12 @@ struct Of<'a> {
 
 impl Of<'_> {
     fn fill(self, coefficients: impl Coefficients, ends: impl Ends) -> bool {
-        let Self { formula, dots, norms, widths } = self;
+        let Self { kernel, formula, dots, norms, widths } = self;
         match widths {
-            None => pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends }),
+            None => kernel.dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends }),
             Some(found) => {
                 let widths = Found(found);
-                pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+                kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
             }
         }
     }

@@ -200,8 +200,8 @@ impl<'p> Scorer<'p> {
             let (dots, widths) = (products.dots(place), products.widths(place));
             if blocks.len() == 1 {
                 let (out, coefficients) = (&mut *out, &coefficients[..]);
-                // Compiled for the widest registers, which changes no bit.
-                pulp::Arch::new().dispatch(
+                // Compiled for the registers of the path, which changes no bit.
+                self.kernel.dispatch(
                     #[inline(always)]
                     move || {
                         let n = out.len();

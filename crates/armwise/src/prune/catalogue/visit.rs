@@ -97,12 +97,12 @@ impl Catalogue {
             widths.resize(rows.len(), f32::INFINITY);
             if let Some(direction) = &turned {
                 dots.resize(rows.len(), 0.0);
-                self.coarse.dots(rows.start, direction, dots);
+                self.coarse.dots(self.kernel, rows.start, direction, dots);
             }
             block.coefficients_of(&part, ids, coefficients);
             let (norms, coefficients) = (&self.norms[rows], &coefficients[..]);
             let (widths, ends) = (Earlier(widths, stretch), Uppers(&mut *out));
-            if !pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
+            if !self.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
                 bad.store(true, Relaxed);
             }
             if arms.eligible_per_row() > 0 {
