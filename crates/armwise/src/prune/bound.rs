@@ -26,6 +26,10 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
+mod line;
+
+pub(crate) use line::Sums;
+
 use crate::policy::Times;
 
 /// Covers the error of a norm computed in f32, at most half a percent for any dimension that has a formula.
