@@ -35,7 +35,7 @@ LAMBDA, V, ALPHA = 1.0, 0.1, 0.1
 # Seconds of a turn.
 TURN = 0.02
 RESULTS = ROOT / "bench" / "results"
-# name, N, d, k, blocks, bar: one, or one for each way to store X
+# name, N, d, k, blocks, bar: one, or one for each way to store X. It is that of arm-wise TS.
 CASES = [
     ("100 x 11", 100, 11, 5, 1, 4.0),
     ("2000 x 11", 2_000, 11, 100, 1, 3.5),
@@ -247,6 +247,7 @@ def choose_case(all_ours, folder, name, n, d, k, blocks, bar, threads, seconds, 
                 for ours in all_ours:
                     own = {"ours": times[ours.kernel], **{who: times[who] for who in ("pass", *FORMS)}}
                     own_bar = bar[storage] if isinstance(bar, dict) else bar
+                    own_bar = own_bar if policy == "arm-wise-ts" else None
                     rows.append(row_of(name, (n, d, k, blocks), threads, policy, storage, ours.kernel, own, best, own_bar))
     return rows
 
@@ -262,7 +263,7 @@ def draws_case(all_ours, seconds):
         ratio = times["standard_normal"]["median"] / times[ours.kernel]["median"]
         own = {"ours": times[ours.kernel], "standard_normal": times["standard_normal"]}
         rows.append({"case": "65536 normal numbers", "n": n, "kernel": ours.kernel, "times": own, "best": "standard_normal",
-                     "ratio": ratio, "bar": 2.0})
+                     "policy": "", "storage": "", "ratio": ratio, "bar": 2.0})
         print(f"a normal number, {ours.kernel:<9}{times[ours.kernel]['median'] * 1e9 / n:>7.2f} ns, numpy's standard_normal "
               f"{times['standard_normal']['median'] * 1e9 / n:.2f} ns{ratio:>8.1f}x{2.0:>6}x", flush=True)
     return rows
@@ -375,15 +376,25 @@ def packages_case(ours, folder, seconds):
 
 def table(rows):
     """The results as Markdown."""
-    lines = ["| case | policy | X | path | threads | ours (ms) | best peer (ms) | peer | ratio | bar | passes over X |",
-             "|---|---|---|---|---|---|---|---|---|---|---|"]
-    for row in rows:
+    lines = ["| case | policy | X | path | threads | ours (ms) | best peer (ms) | peer | ratio | bar | passes over X | times C2UCB |",
+             "|---|---|---|---|---|---|---|---|---|---|---|---|"]
+    beside = beside_c2ucb(rows)
+    for place, row in enumerate(rows):
         peer = row.get("best") or next(name for name in reversed(row["times"]) if name in row["case"])
         passes = f"{row['passes']:.2f}" if "passes" in row else ""
         lines.append(f"| {row['case']} | {row.get('policy', 'arm-wise-ts')} | {row.get('storage', 'f64')} | {row.get('kernel', '')} "
                      f"| {row.get('threads', 1)} | {row['times']['ours']['median'] * 1e3:.4g} "
-                     f"| {row['times'][peer]['median'] * 1e3:.4g} | {peer} | {row['ratio']:.1f} | {row['bar'] or ''} | {passes} |")
+                     f"| {row['times'][peer]['median'] * 1e3:.4g} | {peer} | {row['ratio']:.1f} | {row['bar'] or ''} | {passes} "
+                     f"| {f'{beside[place]:.2f}' if place in beside else ''} |")
     return "\n".join(lines) + "\n"
+
+
+def beside_c2ucb(rows):
+    """The time of arm-wise TS in units of that of C2UCB on the same arms, by the place of its row."""
+    key = lambda row: tuple(row.get(name) for name in ("case", "storage", "kernel", "threads"))
+    bounds = {key(row): row["times"]["ours"]["median"] for row in rows if row.get("policy") == "c2ucb"}
+    own = {place: row for place, row in enumerate(rows) if row.get("policy") == "arm-wise-ts" and key(row) in bounds}
+    return {place: row["times"]["ours"]["median"] / bounds[key(row)] for place, row in own.items()}
 
 
 def missed(rows):
@@ -394,14 +405,9 @@ def missed(rows):
             yield f"{where(row)}: {row['ratio']:.1f}x of {row['bar']}x"
         if row.get("most_passes") and row["passes"] > row["most_passes"]:
             yield f"{where(row)}: {row['passes']:.2f} passes, at most {row['most_passes']}"
-    same = ("case", "storage", "kernel", "threads")
-    bounds = {tuple(row[key] for key in same): row for row in rows if row["case"] in OF and row.get("policy") == "c2ucb"}
-    for row in rows:
-        if row["case"] in OF and row.get("policy") == "arm-wise-ts":
-            bound = bounds.get(tuple(row[key] for key in same))
-            times = row["times"]["ours"]["median"] / bound["times"]["ours"]["median"] if bound else 0
-            if times > DRAWS:
-                yield f"{where(row)}: {times:.2f} times c2ucb, at most {DRAWS}"
+    for place, times in beside_c2ucb(rows).items():
+        if rows[place]["case"] in OF and times > DRAWS:
+            yield f"{where(rows[place])}: {times:.2f} times c2ucb, at most {DRAWS}"
 
 
 def save(rows):

@@ -61,7 +61,7 @@ def highs(scores, weights, limits, limit):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--limit", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     print(f"machine: {machine()}; HiGHS {highspy.Highs().version()}; {options.limit:g} s each; medians of {options.repeats}")

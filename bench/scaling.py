@@ -1,20 +1,19 @@
 """How the time of a choice grows with N, d, M and threads, compared with numpy's best form, as a plot.
 
-Writes bench/results/scaling.json and bench/results/scaling.svg. One case differs from the centre (N = 100,000, d = 51,
-M = 1, one thread, arm-wise Thompson sampling) in one respect only.
+One case differs from the centre (N = 100,000, d = 51, M = 1, one thread, arm-wise Thompson sampling) in one respect only.
+
+    bench/scaling.py            all cases; writes bench/results/scaling.json and .svg
+    bench/scaling.py --quick    two small cases of each axis; writes nothing, says only that it works
 """
+import argparse
 import json
 import tempfile
 from pathlib import Path
 
-import matplotlib
 import numpy as np
-from choose import FORMS, RESULTS, Ours, Problem, algorithm_of, interleave, numpy_round, timed_runs
+from choose import FORMS, RESULTS, Ours, Problem, algorithm_of, interleave, kernels, numpy_round, timed_runs
 from common import machine
 from threadpoolctl import threadpool_limits
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plt  # noqa: E402  (after the choice of the backend)
 
 CENTRE = {"n": 100_000, "d": 51, "blocks": 1, "threads": 1}
 AXES = {
@@ -28,13 +27,13 @@ LABELS = {"n": "arms N", "d": "features d", "blocks": "promotions M", "threads":
 NUMPY = ("chunked", "W-form")
 
 
-def measure(ours, folder, n, d, blocks, threads, seconds=2):
+def measure(ours, folder, n, d, blocks, threads, seconds):
     k = max(10, n // 1000)
     problem = Problem(n, d, blocks)
     constraint = {"kind": "top-k", "k": k} if blocks == 1 else {"kind": "assignment", "quotas": [k] * blocks}
     problem.load(ours, folder, algorithm_of("arm-wise-ts"), threads, "f64")
     rng = np.random.default_rng(2)
-    candidates = {"ours": lambda t, count: ours.ask(choose={"t": t + 1, "constraint": constraint, "runs": count})["runs"]}
+    candidates = {"ours": ours.runs(constraint)}
     for form in NUMPY:
         candidates[form] = timed_runs(lambda widths=FORMS[form]: numpy_round(problem, widths, "arm-wise-ts", k, rng))
     with threadpool_limits(threads):
@@ -43,6 +42,11 @@ def measure(ours, folder, n, d, blocks, threads, seconds=2):
 
 
 def plot(curves, path):
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(1, len(curves), figsize=(13, 3.6), sharey=False)
     for axis, (name, points) in zip(axes, curves.items()):
         x = [point["at"] for point in points]
@@ -65,19 +69,22 @@ def plot(curves, path):
 
 
 def main():
-    ours = Ours()
-    curves = {}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two small cases of each axis; nothing is written")
+    quick = parser.parse_args().quick
+    centre, seconds = ({**CENTRE, "n": 2_000}, 0.1) if quick else (CENTRE, 2)
+    curves, ours = {}, Ours(kernels()[0])
     with tempfile.TemporaryDirectory() as name:
         for axis, values in AXES.items():
             curves[axis] = []
-            for value in values:
-                mine, theirs = measure(ours, Path(name), **{**CENTRE, axis: value})
+            for value in values[:2] if quick else values:
+                mine, theirs = measure(ours, Path(name), **{**centre, axis: value}, seconds=seconds)
                 curves[axis].append({"at": value, "ours": mine, "numpy": theirs})
                 print(f"{LABELS[axis]:<14}{value:>10,}{mine * 1e3:>11.3f} ms, numpy {theirs * 1e3:>10.2f} ms, {theirs / mine:>5.1f}x", flush=True)
     ours.close()
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "scaling.json").write_text(json.dumps({"machine": machine(), "centre": CENTRE, "curves": curves}, indent=1) + "\n")
-    plot(curves, RESULTS / "scaling.svg")
+    if not quick:
+        plot(curves, RESULTS / "scaling.svg")
+        (RESULTS / "scaling.json").write_text(json.dumps({"machine": machine(), "centre": CENTRE, "curves": curves}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-//! One of five small cases, for `bench/instructions.py`, which counts the instructions of [`measured`] and of nothing else.
+//! One of seven small cases, for `bench/instructions.py`, which counts the instructions of [`measured`] and of nothing else.
 //!
 //! ```text
-//! instructions normals | small | draws | means | catalogue
+//! instructions normals | small | few | draws | means | catalogue | groups
 //! ```
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, C2ucb, Catalogue, Constraint, Learner, Model, Observation, Round, Stream, tasks,
+    Algorithm, ArmWiseTs, Arms, C2ucb, Catalogue, Constraint, Learner, Model, Observation, Pc2ucb, Round, Stream, tasks,
 };
 use std::{env, error::Error, hint::black_box, num::NonZeroUsize};
 
@@ -22,6 +22,12 @@ fn numbers(count: usize) -> Vec<f64> {
     numbers
 }
 
+/// Rows in 100 balls.
+fn balls(n: usize, d: usize) -> Vec<f64> {
+    let x = numbers(n * d);
+    (0..n * d).map(|place| x[place / d % 100 * d + place % d] + 0.1 * x[place]).collect()
+}
+
 fn learner(algorithm: Algorithm, x: &[f64], d: usize) -> Result<Learner, armwise::Error> {
     let mut model = Model::new(d, 1)?;
     for x in x.chunks_exact(d).take(20 * d) {
@@ -31,10 +37,9 @@ fn learner(algorithm: Algorithm, x: &[f64], d: usize) -> Result<Learner, armwise
 }
 
 /// The k best of n arms, after a round that fills what is kept between rounds.
-fn choose(algorithm: Algorithm, (n, d, k): (usize, usize, usize), catalogue: bool) -> Result<(), armwise::Error> {
-    let x = numbers(n * d);
-    let mut learner = learner(algorithm, &x, d)?;
-    let (arms, constraint) = (Arms::new(&x, d)?, Constraint::top_k(k));
+fn choose(algorithm: Algorithm, x: &[f64], d: usize, k: usize, catalogue: bool) -> Result<(), armwise::Error> {
+    let mut learner = learner(algorithm, x, d)?;
+    let (arms, constraint) = (Arms::new(x, d)?, Constraint::top_k(k));
     let kept = if catalogue { Some(Catalogue::new(&arms)?) } else { None };
     let round = |learner: &Learner, t: u64| match &kept {
         Some(kept) => learner.choose_from(kept, Round::new(1, t), &kept.arms(), &constraint),
@@ -52,6 +57,7 @@ fn choose(algorithm: Algorithm, (n, d, k): (usize, usize, usize), catalogue: boo
 fn main() -> Result<(), Box<dyn Error>> {
     tasks::set_most(NonZeroUsize::MIN);
     let (sampling, bound) = (Algorithm::ArmWiseTs(ArmWiseTs::new(1.0, 0.1)), Algorithm::C2ucb(C2ucb::new(1.0, 0.1)));
+    let uniform = Algorithm::Pc2ucb(Pc2ucb::new(1.0, 0.1, 1.0));
     match env::args().nth(1).as_deref() {
         Some("normals") => {
             let ids: Vec<u64> = (0..10_000).collect();
@@ -59,11 +65,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             let draws = Round::new(1, 1).draws(0, Stream::BONUS);
             measured(&mut || draws.normals(black_box(&ids), black_box(&mut out)));
         }
-        Some("small") => choose(sampling, (100, 11, 5), false)?,
-        Some("draws") => choose(sampling, (20_000, 51, 200), false)?,
-        Some("means") => choose(bound, (20_000, 51, 200), false)?,
-        Some("catalogue") => choose(bound, (20_000, 51, 200), true)?,
-        _ => return Err("one of: normals, small, draws, means, catalogue".into()),
+        Some("small") => choose(sampling, &numbers(100 * 11), 11, 5, false)?,
+        Some("few") => choose(sampling, &numbers(2_000 * 11), 11, 100, false)?,
+        Some("draws") => choose(sampling, &numbers(20_000 * 51), 51, 200, false)?,
+        Some("means") => choose(bound, &numbers(20_000 * 51), 51, 200, false)?,
+        Some("catalogue") => choose(bound, &numbers(20_000 * 51), 51, 200, true)?,
+        Some("groups") => choose(uniform, &balls(20_000, 51), 51, 200, true)?,
+        _ => return Err("one of: normals, small, few, draws, means, catalogue, groups".into()),
     }
     Ok(())
 }

@@ -4,9 +4,9 @@
 mod common;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, Choosing, CombLinUcb, Constraint, Decision, Error,
-    Learner, Model, Names, Needs, Observation, Oracle, Pc2ucb, Proof, Quota, Round, Scores, Selection, Ties, TopK,
-    oracle,
+    Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, Choosing, Column, CombLinUcb, Constraint, Decision,
+    Error, Learner, Model, Names, Needs, Observation, Oracle, Pc2ucb, Pick, Proof, Quota, Round, Scope, Scores,
+    Selection, Ties, TopK, oracle,
 };
 use common::{bits, draws, every_algorithm, every_variant, rows, trained};
 use std::sync::Mutex;
@@ -20,11 +20,11 @@ impl Oracle for Plain {
     }
 }
 
-const KINDS: [&str; 7] = ["gaussian", "clusters", "balls", "spectrum", "near-ties", "small", "large"];
+const KINDS: [&str; 8] = ["gaussian", "clusters", "balls", "spectrum", "near-ties", "zeros", "small", "large"];
 
 /// Features of a kind: rows on the sphere; 40 points with exact copies; balls of very different sizes around 40 points, with
 /// some rows in none; coordinates that fall off as j^-2; one point
-/// shaken in its last bits; numbers at both ends of what f32 holds.
+/// shaken in its last bits; every third row zero, without a width; numbers at both ends of what f32 holds.
 fn features(kind: &str, seed: u64, n: usize, d: usize) -> Vec<f64> {
     let mut x = rows(seed, 1, n, d);
     let noise = draws(seed, 2);
@@ -48,6 +48,7 @@ fn features(kind: &str, seed: u64, n: usize, d: usize) -> Vec<f64> {
                 x[i] = x[i % d] * (1.0 + (noise.bits(i as u64) % 5) as f64 * f64::EPSILON);
             }
         }
+        "zeros" => x.chunks_mut(d).step_by(3).for_each(|row| row.fill(0.0)),
         "small" => x.iter_mut().for_each(|x| *x *= 1e-36),
         "large" => x.iter_mut().for_each(|x| *x *= 1e36),
         _ => {}
@@ -159,17 +160,83 @@ fn also_for_other_shapes_several_blocks_masks_and_fewer_than_k() {
     }
 }
 
+/// Rounds too small to be pruned, in which only some arms get their draws: few and many features, tiny and huge draws,
+/// masks, groups that share a draw.
+#[test]
+fn small_rounds_make_the_draws_that_matter() {
+    for (n, d) in [(2_000, 11), (1_033, 5), (512, 30)] {
+        let mask: Vec<bool> = (0..n).map(|row| row % 5 != 2).collect();
+        let groups: Vec<f64> = (0..n).map(|row| (row % 97) as f64).collect();
+        let columns = [Column { name: "group", values: &groups }];
+        for kind in KINDS {
+            let wide = features(kind, 5, n, d);
+            let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+            let model = trained(bold(1.0)[0], d, 1, 6).model().clone();
+            for v in [1e-9, 0.1, 1.0, 1e6] {
+                let own = ArmWiseTs::new(0.7, v);
+                let scope = Scope::group("group").expect("a name");
+                for algorithm in [own, ArmWiseTs { scope, ..own }, ArmWiseTs { scope: Scope::Mixed(0.5), ..own }] {
+                    let learner = Learner::with_model(Algorithm::ArmWiseTs(algorithm), model.clone()).expect("v");
+                    for k in [1, 20, n / 20, n / 3, n] {
+                        let what = format!("{kind}, {n} x {d}, {algorithm:?}, k {k}");
+                        for arms in [Arms::new(&wide, d), Arms::new(&narrow, d)] {
+                            let arms = arms.expect("rows").with_columns(&columns).expect("as many");
+                            same(&learner, &arms, &Constraint::top_k(k), &what);
+                            same(&learner, &arms, &Constraint::TopK(TopK::at_most(k)), &what);
+                            same(&learner, &arms.with_eligible(&mask).expect("mask"), &Constraint::top_k(k), &what);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sample from which the first floor is guessed may hold the best of all arms: then the guess is too high and must
+/// be given up. So it is where the rows are sorted, or where the sampled ones are the longest.
+#[test]
+fn a_guess_that_is_too_high_is_given_up() {
+    for (n, d, step) in [(2_000, 11, 16), (4_096, 51, 32), (4_096, 51, 16)] {
+        let mut x = features("gaussian", 6, n, d);
+        let learner = trained(Algorithm::ArmWiseTs(ArmWiseTs::new(0.7, 0.2)), d, 1, 6);
+        let bound = trained(Algorithm::C2ucb(C2ucb::new(0.7, 0.2)), d, 1, 6);
+        let means = learner.explain(
+            Round::new(3, 9),
+            &Arms::new(&x, d).expect("rows"),
+            &(0..n).map(|row| Pick { row, block: 0 }).collect::<Vec<_>>(),
+        );
+        let mut order: Vec<usize> = (0..n).collect();
+        let means = means.expect("finite");
+        order.sort_by(|&a, &b| means[b].mean.total_cmp(&means[a].mean));
+        // The best rows at every `step`-th place, the others behind them in turn.
+        let (best, others) = order.split_at(n / step);
+        let (mut best, mut others) = (best.iter(), others.iter());
+        let rows = (0..n).map(|row| if row % step == 0 { best.next() } else { others.next() });
+        let rows: Vec<usize> = rows.flatten().copied().collect();
+        x = rows.iter().flat_map(|&row| x[row * d..(row + 1) * d].to_vec()).collect();
+        let falling: Vec<f64> = order.iter().flat_map(|&row| means[row].features.to_vec()).collect();
+        for (k, x) in [n / 100, n / step, n / step + 40, n / 11].into_iter().flat_map(|k| [(k, &x), (k, &falling)]) {
+            for learner in [&learner, &bound] {
+                let arms = Arms::new(x, d).expect("rows");
+                same(learner, &arms, &Constraint::top_k(k), &format!("{n} x {d}, every {step}, k {k}"));
+            }
+        }
+    }
+}
+
 /// What is wrong with a feature is said as without the shortcut, wherever it is and however the f32 look goes.
 #[test]
 fn bad_features_are_found_as_before() {
     const N: usize = 2_000;
-    const D: usize = 51;
-    for value in [f64::NAN, f64::INFINITY, 1e39, 1e101, 1e200] {
-        for row in [0, 777, N - 1] {
-            let mut x = rows(4, 1, N, D);
-            x[row * D + 3] = value;
-            let learner = trained(bold(1.0)[0], D, 1, 3);
-            same(&learner, &Arms::new(&x, D).expect("rows"), &Constraint::top_k(20), &format!("{value} in row {row}"));
+    for (value, d) in [f64::NAN, f64::INFINITY, 1e39, 1e101, 1e200, 1e307].into_iter().flat_map(|v| [(v, 51), (v, 11)])
+    {
+        for (row, algorithm) in [0, 777, N - 1].into_iter().flat_map(|row| bold(1.0).map(|algorithm| (row, algorithm)))
+        {
+            let mut x = rows(4, 1, N, d);
+            x[row * d + 3] = value;
+            let learner = trained(algorithm, d, 1, 3);
+            let what = format!("{value} in row {row}, {d} features, {algorithm:?}");
+            same(&learner, &Arms::new(&x, d).expect("rows"), &Constraint::top_k(20), &what);
         }
     }
 }
@@ -181,7 +248,7 @@ fn a_catalogue_chooses_what_its_arms_would() {
     const N: usize = 2_500;
     const D: usize = 45;
     // Without the largest: what is learned from those cannot be factored.
-    for &kind in &KINDS[..6] {
+    for &kind in &KINDS[..7] {
         let wide = features(kind, 3, N, D);
         let narrow: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
         for (number, algorithm) in
@@ -215,6 +282,7 @@ fn a_catalogue_chooses_what_its_arms_would() {
                 assert_eq!(bits(&expected), bits(&found), "{kind}, {}, round {t}", algorithm.name());
                 assert_eq!(expected, found);
                 let size = expected.arms[0].features.iter().map(|x| x.abs()).fold(0.0, f64::max);
+                let size = if size > 0.0 { size } else { 1.0 };
                 let rewards = expected.rewards(|arm| arm.features[0] / size + f64::from(arm.id as u32 % 10));
                 learner.learn(&expected, &rewards).expect("fresh");
                 if t == 6 {

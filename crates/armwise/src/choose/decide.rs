@@ -41,15 +41,15 @@ pub(super) fn chosen_arms(scorer: &Scorer<'_>, arms: &Arms<'_>, picks: &[Pick]) 
             let mut picked = picks.iter().zip(rows.chunks_exact(arms.dim()));
             picked.try_for_each(|(pick, features)| check_features(pick.row, features))?;
         }
-        let ids: Vec<u64> = picks.iter().map(|pick| arms.id(pick.row)).collect();
         let explained = scorer.explain(arms, &rows, picks);
-        let chosen = |((pick, id), (explained, features)): ((&Pick, u64), (Explanation, Row))| {
+        let chosen = |(pick, (explained, features)): (&Pick, (Explanation, Row))| {
             let Explanation { mean, width, draw, score } = explained;
+            let id = arms.id(pick.row);
             let (block, name) = (pick.block as u32, arms.name(pick.row).map(str::to_owned));
             ChosenArm { id, name, block, mean, width, draw, score, probability: None, features }
         };
         let rows = Row::rows(rows, arms.dim());
-        Ok(picks.iter().zip(ids).zip(explained.into_iter().zip(rows)).map(chosen).collect())
+        Ok(picks.iter().zip(explained.into_iter().zip(rows)).map(chosen).collect())
     };
     if picks.len() <= PICKS {
         return task(picks);

@@ -20,6 +20,8 @@ const AHEAD: usize = 4096;
 pub(crate) struct Directions {
     dim: usize,
     blocks: usize,
+    /// The size of the registers that they are laid out for.
+    bytes: usize,
     narrow: Padded<f32>,
     wide: Padded<f64>,
 }
@@ -62,14 +64,19 @@ impl Kernel {
     pub(crate) fn directions(self, directions: &[&[f64]]) -> Option<Directions> {
         let dim = directions.first()?.len();
         assert!(directions.iter().all(|direction| direction.len() == dim), "directions of one dimension");
+        let row = dim * size_of::<f32>();
         let bytes = match self.0 {
             #[cfg(target_arch = "x86_64")]
             Path::Avx2 => 32,
+            // Registers of half the size for rows that are too short for whole ones.
+            #[cfg(target_arch = "x86_64")]
+            Path::Avx512 if row < 64 && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") => 32,
             _ => 64,
         };
-        (dim * size_of::<f32>() >= bytes).then(|| Directions {
+        (row >= bytes).then(|| Directions {
             dim,
             blocks: directions.len(),
+            bytes,
             narrow: Padded::new(directions, bytes / size_of::<f32>(), |x| x as f32),
             wide: Padded::new(directions, bytes / size_of::<f64>(), |x| x),
         })
@@ -88,14 +95,16 @@ macro_rules! native {
     ($T:ty, $padded:ident, $avx512:ident, $wide:ident, $avx2:ident, $half:ident, $lanes:literal) => {
         impl Native for $T {
             fn look(kernel: Kernel, features: &[Self], directions: &Directions, to: &mut Products<f32>) {
-                // SAFETY: the path is one that the processor has; the directions were laid out for its registers, and
-                // `means` made room for the results.
+                // SAFETY: the path is one that the processor has, and so are registers of half the size where the
+                // directions are laid out for these; `means` made room for the results.
                 unsafe {
                     match kernel.0 {
                         #[cfg(target_arch = "x86_64")]
-                        Path::Avx512 => $avx512(features, directions, &directions.$padded, to),
+                        Path::Avx512 if directions.bytes == 64 => {
+                            $avx512(features, directions, &directions.$padded, to);
+                        }
                         #[cfg(target_arch = "x86_64")]
-                        Path::Avx2 => $avx2(features, directions, &directions.$padded, to),
+                        Path::Avx512 | Path::Avx2 => $avx2(features, directions, &directions.$padded, to),
                         Path::Portable => {
                             run::<Portable<$T, $lanes>>(features, directions, &directions.$padded, to);
                         }

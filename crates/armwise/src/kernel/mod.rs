@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
 mod below;
+mod line;
 mod means;
 mod order;
 mod packed;

@@ -229,6 +229,15 @@ impl Drawn {
         }
     }
 
+    /// The keys of some rows.
+    pub(crate) fn keys_of_rows(&self, keys: Keys<'_>, rows: &[usize], out: &mut Vec<u64>) {
+        out.clear();
+        match self.scope.column().and_then(|name| keys.column(name)) {
+            None => out.extend(rows.iter().map(|&row| keys.id(row))),
+            Some((values, per_row)) => out.extend(rows.iter().map(|&row| key_of(values[row * per_row]))),
+        }
+    }
+
     /// Refuses rows without the column that the scope names, or with other than one number to a row.
     pub(crate) fn check(&self, keys: Keys<'_>) -> Result<(), Error> {
         let Some(name) = self.scope.column() else { return Ok(()) };
@@ -244,13 +253,14 @@ impl Drawn {
         }
     }
 
-    /// Numbers that Z of the arms with these keys does not exceed; false where they cost as much as Z itself.
-    pub(crate) fn ceilings(&self, keys: &[u64], out: &mut [f64]) -> bool {
-        let fits = self.draw == Draw::Normal && matches!(self.scope, Scope::Own | Scope::Group(_));
-        if fits {
-            self.own.ceilings(keys, out);
-        }
-        fits
+    /// Whether there are numbers that Z does not exceed and that cost less than Z itself.
+    pub(crate) fn has_ceilings(&self) -> bool {
+        self.draw == Draw::Normal && matches!(self.scope, Scope::Own | Scope::Group(_))
+    }
+
+    /// Numbers that Z of the arms with these keys does not exceed, where [there are any](Self::has_ceilings).
+    pub(crate) fn ceilings(&self, keys: &[u64], out: &mut [f32]) {
+        self.own.ceilings(keys, out);
     }
 
     /// Z of the arms with these keys.

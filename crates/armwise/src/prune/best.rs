@@ -6,9 +6,13 @@ use super::source::{Bounds, Room};
 use super::{is_few, means_for, pays};
 use crate::Arms;
 use crate::kernel::{ordered, unordered};
-use crate::score::{Scorer, rows_per_task};
+use crate::score::{Scorer, rank_of_guess, rows_per_task};
 use crate::tasks::share;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// The first floor is guessed from at most so many arms, and at most from one in so many.
+const SAMPLE: usize = 256;
+const SHARE: usize = 32;
 
 /// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.
 pub(crate) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
@@ -55,22 +59,54 @@ impl<'a, 'p> Search<'a, 'p> {
     /// The rows of all candidates; none if there are too many of them, or if a number is not finite.
     fn run(&self) -> Option<Vec<usize>> {
         let blocks = self.scorer.blocks.len();
+        let guess = self.guess();
+        let mut all = self.candidates(guess)?;
+        if all.iter().filter(|arm| arm.bound.lower >= guess).count() < self.k {
+            // The guess was too high, so that arms may be missing.
+            all = self.candidates(f64::NEG_INFINITY)?;
+        }
+        if all.len() < self.k || !is_few(all.len(), self.arms.len() * blocks) {
+            return None;
+        }
+        let mut rows: Vec<usize> = all.iter().map(|arm| arm.place / blocks).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        Some(rows)
+    }
+
+    /// A floor that most probably at least k arms reach, and not many more: the lower ends of a sample tell. -infinity
+    /// where there are too few arms for that.
+    fn guess(&self) -> f64 {
+        let sample = SAMPLE.min(self.arms.len() / SHARE);
+        let Some(rank) = rank_of_guess(sample, self.k, self.arms.len()) else { return f64::NEG_INFINITY };
+        let rows: Vec<usize> = (0..sample).map(|place| place * self.arms.len() / sample).collect();
+        let mut lowers = Vec::with_capacity(sample * self.scorer.blocks.len());
+        let finite = self.arms.gather(&rows).with_arms(|part| {
+            Ok(self.bounds.each_block(self.scorer, part, &mut Room::default(), |block, _, lower| {
+                let eligible = lower.iter().enumerate().filter(|(row, _)| part.is_eligible(*row, block));
+                lowers.extend(eligible.map(|(_, lower)| *lower));
+            }))
+        });
+        if !finite.is_ok_and(|finite| finite) || lowers.len() <= rank {
+            return f64::NEG_INFINITY;
+        }
+        *lowers.select_nth_unstable_by(rank, |a, b| b.total_cmp(a)).1
+    }
+
+    /// The arms that may be among the k best if at least k reach the floor; none if there are too many of them, or if
+    /// a number is not finite.
+    fn candidates(&self, floor: f64) -> Option<Vec<Candidate>> {
+        self.floor.store(ordered(floor), Relaxed);
         let state = || State { candidates: Candidates::new(self.k), seen: 0, room: Room::default() };
         let tasks = self.arms.len().div_ceil(self.rows_per_task);
         let states = share(tasks, state, |state, task| self.task(state, task));
         if self.stop.load(Relaxed) {
             return None;
         }
-        let mut all = Candidates::new(self.k);
+        let mut all = Candidates { floor, ..Candidates::new(self.k) };
         states.into_iter().for_each(|state| all.arms.extend(state.candidates.arms));
         all.cut();
-        if all.arms.len() < self.k || !is_few(all.arms.len(), self.arms.len() * blocks) {
-            return None;
-        }
-        let mut rows: Vec<usize> = all.arms.iter().map(|arm| arm.place / blocks).collect();
-        rows.sort_unstable();
-        rows.dedup();
-        Some(rows)
+        Some(all.arms)
     }
 
     fn task(&self, State { candidates, seen, room }: &mut State, task: usize) {

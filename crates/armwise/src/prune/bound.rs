@@ -26,6 +26,10 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
+mod line;
+
+pub(crate) use line::Sums;
+
 use crate::policy::Times;
 
 /// Covers the error of a norm computed in f32, at most half a percent for any dimension that has a formula.
@@ -261,7 +265,7 @@ impl Coefficients for f64 {
     }
 }
 
-/// The bounds of many arms in a block, compiled for the widest registers of the machine; false if one is not finite.
+/// The bounds of many arms in a block, compiled for the registers of a path; false if one is not finite.
 pub(crate) struct Fill<'a, C, W, E> {
     pub(crate) formula: Formula,
     pub(crate) dots: &'a [f32],

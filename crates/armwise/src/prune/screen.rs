@@ -117,7 +117,7 @@ impl Screen<'_> {
             let most = constant.unwrap_or(bonus.most);
             let Room { ids: own_ids, coefficients, places } = room;
             places.clear();
-            pulp::Arch::new().dispatch(Few { formula, most, floor, dots, norms, reached: marked, places });
+            self.scorer.kernel.dispatch(Few { formula, most, floor, dots, norms, reached: marked, places });
             if !eligible.is_empty() {
                 places.retain(|&row| eligible[row * blocks + block]);
             }

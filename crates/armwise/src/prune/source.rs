@@ -3,13 +3,13 @@
 //! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
 //! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
-use super::bound::{Both, Bound, Coefficients, Ends, Fill, Formula, Found, FromNorm, Upper};
-use crate::kernel::{Directions, EIGHT, Kernel, Packed, Products};
+use super::bound::{Both, Bound, Coefficients, Ends, Fill, Formula, Found, FromNorm, Sums, Upper};
+use crate::kernel::{Directions, Kernel, Packed, Products};
 use crate::score::{BlockScorer, Scorer};
 use crate::{Arms, Features};
 
-/// If the largest draw leaves more than one arm in this many, the bits of all draws are made, which dismiss most of them.
-const MANY: usize = 2;
+/// From so many arms on, the bits of their draws are asked first how large these can be.
+const MANY: usize = 8;
 
 /// Bounds of the scores of a round, one [`Formula`] per block.
 pub(crate) struct Bounds {
@@ -30,9 +30,9 @@ pub(crate) struct Room {
     coefficients: Vec<f64>,
     upper: Vec<f64>,
     lower: Vec<f64>,
+    ceilings: Vec<f32>,
     places: Vec<usize>,
-    /// Products, norms and widths of some of the arms.
-    few: [Vec<f32>; 3],
+    few: Few,
 }
 
 impl Bounds {
@@ -82,11 +82,11 @@ impl Bounds {
             let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
             let finite = match self.from {
                 From::Means(_) => {
-                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
+                    scorer.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
                 }
                 From::Widths(_) => {
                     let widths = Found(products.widths(block));
-                    pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+                    scorer.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
                 }
             };
             if !finite {
@@ -101,7 +101,7 @@ impl Bounds {
 impl Bounds {
     /// Calls `see` for each block with the row and the bound of the eligible arms of a part that may reach the block's
     /// floor, and perhaps of some that do not. Draws are made only where they matter: not for arms that even the largest
-    /// draw leaves below the floor and, where these are not most, only after the bits have told how large they can be.
+    /// draw leaves below the floor, nor for those of the others whose bits tell that they cannot be large enough.
     /// False as in [`each_block`](Self::each_block).
     pub(crate) fn each_reaching(
         &self,
@@ -112,11 +112,10 @@ impl Bounds {
         mut see: impl FnMut(usize, usize, Bound),
     ) -> bool {
         self.multiply(scorer, part, &mut room.products);
-        let Room { products, ids, coefficients, upper, lower, places, few } = room;
-        let n = part.len();
-        let padded = n.next_multiple_of(EIGHT);
+        let Room { products, ids, coefficients, ceilings, upper, lower, places, few } = room;
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             let of = Of {
+                kernel: scorer.kernel,
                 formula,
                 dots: products.dots(block),
                 norms: products.norms(),
@@ -127,39 +126,26 @@ impl Bounds {
             };
             let (floor, most) = (floor(block), own.constant().unwrap_or(own.bonus.most));
             places.clear();
-            if most == f64::INFINITY || floor == f64::NEG_INFINITY {
-                places.extend(0..n);
-            } else {
-                upper.clear();
-                upper.resize(padded, f64::NEG_INFINITY);
-                if !of.fill(most, Upper(&mut upper[..n])) {
-                    return false;
-                }
-                reaching(scorer.kernel, upper, floor, places);
-                if MANY * places.len() > n && own.ceilings(part, ids, coefficients) {
-                    if !of.fill(&coefficients[..], Upper(&mut upper[..n])) {
-                        return false;
-                    }
-                    places.clear();
-                    reaching(scorer.kernel, upper, floor, places);
-                }
+            let tells = most < f64::INFINITY && floor > f64::NEG_INFINITY;
+            if !tells {
+                places.extend(0..part.len());
+            } else if !of.places_reaching(most, floor, upper, places) {
+                return false;
             }
             if part.eligible_per_row() > 0 {
                 places.retain(|&row| part.is_eligible(row, block));
             }
-            own.coefficients_of_rows(part, places, ids, coefficients);
-            let [dots, norms, widths] = few;
-            for (few, all) in [(&mut *dots, of.dots), (norms, of.norms), (widths, of.widths.unwrap_or_default())] {
-                few.clear();
-                if !all.is_empty() {
-                    few.extend(places.iter().map(|&row| all[row]));
-                }
+            if tells
+                && places.len() >= MANY
+                && let Some(line) = own.ceilings(part, places, ids, ceilings)
+                && !of.keep_reaching(line, ceilings, floor, few, places)
+            {
+                return false;
             }
-            let of = Of { dots, norms, widths: of.widths.map(|_| &widths[..]), ..of };
-            upper.resize(padded, 0.0);
-            lower.resize(padded, 0.0);
-            let (upper, lower) = (&mut upper[..places.len()], &mut lower[..places.len()]);
-            if !of.fill(&coefficients[..], Both { upper, lower }) {
+            own.coefficients_of_rows(part, places, ids, coefficients);
+            upper.resize(places.len(), 0.0);
+            lower.resize(places.len(), 0.0);
+            if !few.take(of, places).fill(&coefficients[..], Both { upper, lower }) {
                 return false;
             }
             for (&row, (&upper, &lower)) in places.iter().zip(upper.iter().zip(&*lower)) {
@@ -170,25 +156,33 @@ impl Bounds {
     }
 }
 
-/// Adds the places of the numbers at or above the floor.
-fn reaching(kernel: Kernel, numbers: &[f64], floor: f64, places: &mut Vec<usize>) {
-    let mut bits = [0; 8 * EIGHT];
-    for (part, numbers) in numbers.chunks(bits.len() * EIGHT).enumerate() {
-        bits.fill(0);
-        kernel.reach(numbers, &[floor; EIGHT], &[], &mut bits[..numbers.len() / EIGHT]);
-        for (word, bits) in bits.as_chunks().0.iter().enumerate() {
-            let mut bits = u64::from_le_bytes(*bits);
-            while bits != 0 {
-                places.push((part * 8 + word) * 64 + bits.trailing_zeros() as usize);
-                bits &= bits - 1;
+/// Products, norms and widths of some of the arms; no widths where they are not known.
+#[derive(Default)]
+struct Few {
+    dots: Vec<f32>,
+    norms: Vec<f32>,
+    widths: Vec<f32>,
+    sums: Vec<f32>,
+}
+
+impl Few {
+    /// Those of these rows.
+    fn take<'a>(&'a mut self, of: Of<'a>, rows: &[usize]) -> Of<'a> {
+        let Self { dots, norms, widths, .. } = self;
+        for (few, all) in [(&mut *dots, of.dots), (norms, of.norms), (widths, of.widths.unwrap_or_default())] {
+            few.clear();
+            if !all.is_empty() {
+                few.extend(rows.iter().map(|&row| all[row]));
             }
         }
+        Of { dots: &self.dots, norms: &self.norms, widths: of.widths.map(|_| &self.widths[..]), ..of }
     }
 }
 
 /// What is known of some arms in one block.
 #[derive(Clone, Copy)]
 struct Of<'a> {
+    kernel: Kernel,
     formula: Formula,
     dots: &'a [f32],
     norms: &'a [f32],
@@ -197,13 +191,56 @@ struct Of<'a> {
 }
 
 impl Of<'_> {
+    /// Adds the places of the arms that may reach the floor if all have this coefficient; false if a number is not
+    /// finite. `upper` is a buffer.
+    fn places_reaching(self, most: f64, floor: f64, upper: &mut Vec<f64>, places: &mut Vec<usize>) -> bool {
+        if self.widths.is_none() {
+            return self.kernel.places_above(self.dots, self.norms, self.formula.line(most, floor), places);
+        }
+        let n = self.dots.len();
+        upper.resize(n, 0.0);
+        let finite = self.fill(most, Upper(upper));
+        if finite {
+            self.kernel.places_reaching(upper, floor, places);
+        }
+        finite
+    }
+
+    /// Keeps the places of the arms that may reach the floor with coefficients up to base + factor times a ceiling; false
+    /// if a number is not finite. All stay where widths are known: making those has cost more than draws do.
+    fn keep_reaching(
+        self,
+        line: (f64, f64),
+        ceilings: &[f32],
+        floor: f64,
+        few: &mut Few,
+        places: &mut Vec<usize>,
+    ) -> bool {
+        let Some((slopes, floor)) = self.formula.rising(line, floor).filter(|_| self.widths.is_none()) else {
+            return true;
+        };
+        few.take(self, places);
+        few.sums.resize(places.len(), 0.0);
+        let Few { dots, norms, sums, .. } = few;
+        if !self.kernel.dispatch(Sums { dots, norms, ceilings, slopes, out: sums }) {
+            return false;
+        }
+        let mut kept = 0;
+        for (place, sum) in sums.iter().enumerate() {
+            places[kept] = places[place];
+            kept += usize::from(*sum >= floor);
+        }
+        places.truncate(kept);
+        true
+    }
+
     fn fill(self, coefficients: impl Coefficients, ends: impl Ends) -> bool {
-        let Self { formula, dots, norms, widths } = self;
+        let Self { kernel, formula, dots, norms, widths } = self;
         match widths {
-            None => pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends }),
+            None => kernel.dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends }),
             Some(found) => {
                 let widths = Found(found);
-                pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
+                kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
             }
         }
     }

@@ -122,7 +122,7 @@ impl Draws {
     }
 
     /// Numbers that the normal numbers of these ids do not exceed, in less time than the numbers themselves.
-    pub(crate) fn ceilings(&self, ids: &[u64], out: &mut [f64]) {
+    pub(crate) fn ceilings(&self, ids: &[u64], out: &mut [f32]) {
         let (kernel, philox, mut bits) = (Kernel::get(), self.philox(), [0; CHUNK]);
         for (ids, out) in ids.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
             let bits = &mut bits[..ids.len()];
@@ -182,7 +182,7 @@ impl pulp::NullaryFnOnce for Uniforms<'_> {
 }
 
 /// As [`Draws::ceilings`].
-struct Ceilings<'a>(&'a [u64], &'a mut [f64]);
+struct Ceilings<'a>(&'a [u64], &'a mut [f32]);
 
 impl pulp::NullaryFnOnce for Ceilings<'_> {
     type Output = ();

@@ -5,10 +5,15 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
+mod sparing;
+
+pub(crate) use sparing::rank_of_guess;
+
 use crate::kernel::{Kernel, Packed, Products};
 use crate::policy::{Drawn, Times};
 use crate::tasks::share_parts;
 use crate::{Arms, Auto, Bonus, Context, Draw, Error, Features, InTurn, Pick, Policy, Posterior, Round};
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -60,6 +65,11 @@ struct Room {
     ids: Vec<u64>,
 }
 
+thread_local! {
+    /// The buffers of the last small round on this thread: making them anew takes a good part of such a round.
+    static ROOM: Cell<Room> = Cell::default();
+}
+
 impl<'p> Scorer<'p> {
     /// Asks the policy for each block's direction and bonus.
     pub(crate) fn new<P: Policy>(policy: &'p P, posteriors: Arc<Vec<Posterior>>, round: Round) -> Result<Self, Error> {
@@ -108,9 +118,10 @@ impl<'p> Scorer<'p> {
             }
         };
         if scores.len() * self.dim * self.dim < PARALLEL {
-            let room = &mut Room::default();
+            let mut room = ROOM.take();
             let parts = scores.chunks_mut(rows_per_task * blocks).enumerate();
-            parts.for_each(|(number, part)| task(room, number, part));
+            parts.for_each(|(number, part)| task(&mut room, number, part));
+            ROOM.set(room);
         } else {
             share_parts(scores.chunks_mut(rows_per_task * blocks), Room::default, task);
         }
@@ -132,7 +143,8 @@ impl<'p> Scorer<'p> {
     /// `features` are the rows of the picks.
     pub(crate) fn explain(&self, arms: &Arms<'_>, features: &[f64], picks: &[Pick]) -> Vec<Explanation> {
         let mut all = Vec::with_capacity(picks.len());
-        let mut products = Products::default();
+        let mut room = ROOM.take();
+        let products = &mut room.products;
         for run in picks.chunk_by(|a, b| a.block == b.block) {
             let block = run[0].block;
             let BlockScorer { direction, bonus, drawn, .. } = &self.blocks[block];
@@ -142,11 +154,11 @@ impl<'p> Scorer<'p> {
             // If the direction is theta_hat and widths count, the products of the score are the mean and the width.
             let along = self.packed[block].has_width && direction == posterior.theta_hat();
             if along {
-                self.kernel.products(features, &self.packed[block..=block], &mut products);
+                self.kernel.products(features, &self.packed[block..=block], products);
             } else {
                 let kernel = self.kernel;
                 let mean = kernel.pack(posterior.theta_hat(), Some(posterior.factor()));
-                kernel.products(features, &[mean, kernel.pack(direction, None)], &mut products);
+                kernel.products(features, &[mean, kernel.pack(direction, None)], products);
             }
             let mut own = vec![0.0; run.len()];
             let keys: Vec<u64> = run.iter().map(|pick| drawn.key(arms.keys(), pick.row)).collect();
@@ -160,6 +172,7 @@ impl<'p> Scorer<'p> {
                 all.push(Explanation { mean, width, draw, score });
             }
         }
+        ROOM.set(room);
         all
     }
 
@@ -200,8 +213,8 @@ impl<'p> Scorer<'p> {
             let (dots, widths) = (products.dots(place), products.widths(place));
             if blocks.len() == 1 {
                 let (out, coefficients) = (&mut *out, &coefficients[..]);
-                // Compiled for the widest registers, which changes no bit.
-                pulp::Arch::new().dispatch(
+                // Compiled for the registers of the path, which changes no bit.
+                self.kernel.dispatch(
                     #[inline(always)]
                     move || {
                         let n = out.len();
@@ -239,7 +252,7 @@ impl BlockScorer<'_> {
         self.bonus.coefficients(out);
     }
 
-    /// The coefficients of some rows of a part, ascending; `keys` is a buffer for the keys of their draws.
+    /// The coefficients of some rows of a part; `keys` is a buffer for the keys of their draws.
     pub(crate) fn coefficients_of_rows(
         &self,
         part: &Arms<'_>,
@@ -251,39 +264,26 @@ impl BlockScorer<'_> {
             out.clear();
             out.resize(rows.len(), constant);
         } else {
-            self.drawn.keys_into(part.keys(), keys);
-            // Rows are ascending, so that no key is overwritten before it is read.
-            for (place, &row) in rows.iter().enumerate() {
-                keys[place] = keys[row];
-            }
-            self.coefficients(&keys[..rows.len()], out);
+            self.drawn.keys_of_rows(part.keys(), rows, keys);
+            self.coefficients(keys, out);
         }
     }
 
-    /// Numbers that the coefficients of a part's arms do not exceed; false where they cost as much as the coefficients.
-    pub(crate) fn ceilings(&self, part: &Arms<'_>, keys: &mut Vec<u64>, out: &mut Vec<f64>) -> bool {
-        self.bonus.rising_line().is_some_and(|line| {
-            self.drawn.keys_into(part.keys(), keys);
-            self.ceilings_of_keys(line, keys, out)
-        })
-    }
-
-    /// As [`ceilings`](Self::ceilings), of some rows.
-    pub(crate) fn ceilings_of_rows(&self, arms: &Arms<'_>, rows: &[usize], out: &mut Vec<f64>) -> bool {
-        let Some(line) = self.bonus.rising_line().filter(|_| self.constant().is_none()) else { return false };
-        let keys: Vec<u64> = rows.iter().map(|&row| self.drawn.key(arms.keys(), row)).collect();
-        self.ceilings_of_keys(line, &keys, out)
-    }
-
-    fn ceilings_of_keys(&self, (base, factor): (f64, f64), keys: &[u64], out: &mut Vec<f64>) -> bool {
+    /// Ceilings of the draws of some rows of a part, and (base, factor): no coefficient is larger than base + factor times
+    /// the ceiling. None where ceilings cost as much as the coefficients.
+    pub(crate) fn ceilings(
+        &self,
+        part: &Arms<'_>,
+        rows: &[usize],
+        keys: &mut Vec<u64>,
+        out: &mut Vec<f32>,
+    ) -> Option<(f64, f64)> {
+        let (base, factor) = self.bonus.rising_line().filter(|_| self.drawn.has_ceilings())?;
+        self.drawn.keys_of_rows(part.keys(), rows, keys);
         out.resize(keys.len(), 0.0);
-        if !self.drawn.ceilings(keys, out) {
-            return false;
-        }
+        self.drawn.ceilings(keys, out);
         // The line is the coefficient up to rounding.
-        let above = 1e-9 * base.abs();
-        out.iter_mut().for_each(|z| *z = base + factor * (1.0 + 1e-9) * *z + above);
-        true
+        Some((base + 1e-9 * base.abs(), factor * (1.0 + 1e-9)))
     }
 
     /// The coefficients of the arms with these ids; none if ids do not tell.

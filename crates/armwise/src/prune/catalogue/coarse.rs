@@ -6,7 +6,7 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-use crate::Features;
+use crate::{Features, kernel::Kernel};
 
 /// Arms in a panel.
 pub(super) const PANEL: usize = 64;
@@ -31,10 +31,10 @@ impl Coarse {
     }
 
     /// direction . x of `out.len()` arms from `first` on, which begins a panel.
-    pub(super) fn dots(&self, first: usize, direction: &[f32], out: &mut [f32]) {
+    pub(super) fn dots(&self, kernel: Kernel, first: usize, direction: &[f32], out: &mut [f32]) {
         assert!(first.is_multiple_of(PANEL) && direction.len() == self.dim, "whole panels");
         let panels = &self.values[first * self.dim..];
-        pulp::Arch::new().dispatch(Dots { panels, direction, out });
+        kernel.dispatch(Dots { panels, direction, out });
     }
 }
 
@@ -61,7 +61,7 @@ fn widened(x: u16) -> f32 {
     f32::from_bits(u32::from(x) << 16)
 }
 
-/// Compiled for the widest registers.
+/// Compiled for the registers of a path.
 struct Dots<'a> {
     panels: &'a [u16],
     direction: &'a [f32],
@@ -114,7 +114,7 @@ mod tests {
             let coarse = Coarse::new(Features::F64(&x), dim);
             for first in (0..rows).step_by(PANEL) {
                 let mut out = vec![0.0; rows - first];
-                coarse.dots(first, &direction, &mut out);
+                coarse.dots(Kernel::get(), first, &direction, &mut out);
                 for (found, x) in out.iter().zip(x.chunks(dim).skip(first)) {
                     let products = || x.iter().zip(&direction).map(|(x, &factor)| x * f64::from(factor));
                     let size: f64 = products().map(f64::abs).sum();

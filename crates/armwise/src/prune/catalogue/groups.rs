@@ -7,7 +7,7 @@
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 #![allow(clippy::needless_range_loop, reason = "short loops over registers, several arrays at once")]
 
-use crate::{Arms, tasks};
+use crate::{Arms, kernel::Kernel, tasks};
 
 /// Fewer arms are not grouped.
 const LEAST: usize = 2_048;
@@ -114,7 +114,7 @@ fn has_neighbours(sample: &[f32], d: usize) -> bool {
     let mut close = 0;
     for own in (0..FEW).map(|place| place * all / FEW) {
         let x = &sample[own * d..(own + 1) * d];
-        let least = pulp::Arch::new().dispatch(
+        let least = Kernel::get().dispatch(
             #[inline(always)]
             || {
                 let others = sample.chunks_exact(d).enumerate().filter(|(place, _)| *place != own);
@@ -134,7 +134,7 @@ fn leaders(sample: &[f32], d: usize, most: usize) -> Option<Vec<f32>> {
     for _ in 0..most {
         let leader = &sample[next * d..(next + 1) * d];
         leaders.extend_from_slice(leader);
-        pulp::Arch::new().dispatch(
+        Kernel::get().dispatch(
             #[inline(always)]
             || {
                 for (x, square) in sample.chunks_exact(d).zip(&mut squares) {
@@ -187,7 +187,7 @@ fn nearest(arms: &Arms<'_>, scale: f64, leaders: &[f32]) -> Vec<u32> {
                     own[row] += x * x;
                 }
             }
-            let (least, which) = pulp::Arch::new().dispatch(
+            let (least, which) = Kernel::get().dispatch(
                 #[inline(always)]
                 || closest(panel, leaders, &squares),
             );

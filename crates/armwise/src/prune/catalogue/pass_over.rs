@@ -12,6 +12,14 @@ const MOST: usize = 6;
 /// Arms that are scored together, at least.
 const BATCH: usize = 1_024;
 
+/// Buffers for the arms of a group.
+#[derive(Default)]
+struct Room {
+    keys: Vec<u64>,
+    ceilings: Vec<f32>,
+    coefficients: Vec<f64>,
+}
+
 /// The bound of a group: an arm with a coefficient of at most g scores at most `mean` + g `width`, for g >= 0.
 struct GroupBound {
     group: usize,
@@ -31,11 +39,18 @@ impl Catalogue {
         }
         let bounds = self.bounds(scorer, groups, most)?;
         let (mut best, mut scored) = (Candidates::new(k), 0);
-        let mut next = 0;
+        let (mut room, mut next) = (Room::default(), 0);
+        // How many arms of groups were compared with a floor, and how many of them were left.
+        let (mut looked, mut kept) = (0, 0);
         while next < bounds.len() && bounds[next].upper >= best.floor {
             let mut batch: Vec<usize> = Vec::new();
             while next < bounds.len() && bounds[next].upper >= best.floor && batch.len() < BATCH.max(k) {
-                Self::members(scorer, arms, groups, &bounds[next], best.floor, &mut batch);
+                let before = batch.len();
+                room.members(scorer, arms, groups, &bounds[next], best.floor, &mut batch);
+                if best.floor > f64::NEG_INFINITY {
+                    looked += groups.rows(bounds[next].group).len();
+                    kept += batch.len() - before;
+                }
                 next += 1;
             }
             scored += batch.len();
@@ -53,8 +68,9 @@ impl Catalogue {
             best.cut();
             let rest = bounds[next..].iter().take_while(|bound| bound.upper >= best.floor);
             let rest: usize = rest.map(|bound| groups.rows(bound.group).len()).sum();
-            // Of normal draws the ceilings dismiss most arms of a group; of others all arms would be scored.
-            if block.bonus.draw != Draw::Normal && MOST * (scored + rest) > arms.len() {
+            let share = |of: usize| if block.constant().is_some() { of } else { of * kept / looked.max(1) };
+            // Normal draws dismiss ever more arms of a group, which the share of those before would not tell.
+            if block.bonus.draw != Draw::Normal && MOST * (scored + share(rest)) > arms.len() {
                 return None;
             }
         }
@@ -90,9 +106,12 @@ impl Catalogue {
         bounds.sort_unstable_by(|a, b| b.upper.total_cmp(&a.upper));
         Some(bounds)
     }
+}
 
+impl Room {
     /// Adds the eligible rows of a group that may reach the floor.
     fn members(
+        &mut self,
         scorer: &Scorer<'_>,
         arms: &Arms<'_>,
         groups: &Groups,
@@ -100,21 +119,29 @@ impl Catalogue {
         floor: f64,
         to: &mut Vec<usize>,
     ) {
+        let Self { keys, ceilings, coefficients } = self;
         let first = to.len();
         let rows = groups.rows(bound.group).iter().map(|&row| row as usize);
         to.extend(rows.filter(|&row| arms.is_eligible(row, 0)));
-        let mut ceilings = Vec::new();
         let block = &scorer.blocks[0];
-        if bound.mean.is_finite() && floor.is_finite() && block.ceilings_of_rows(arms, &to[first..], &mut ceilings) {
-            let mut kept = first;
-            for (place, ceiling) in (first..).zip(ceilings) {
-                let upper = bound.mean + ceiling.max(0.0) * bound.width;
-                to[kept] = to[place];
-                let is_below = upper + 1e-9 * upper.abs() < floor;
-                // Not `>=`: NaN must not count as below the floor.
-                kept += usize::from(!is_below);
-            }
-            to.truncate(kept);
+        if !(bound.mean.is_finite() && floor.is_finite()) || block.constant().is_some() {
+            return;
         }
+        if let Some((base, factor)) = block.ceilings(arms, &to[first..], keys, ceilings) {
+            coefficients.clear();
+            coefficients.extend(ceilings.iter().map(|&z| base + factor * f64::from(z)));
+        } else {
+            // Draws cost little beside what they save: the features of an arm and its width.
+            block.coefficients_of_rows(arms, &to[first..], keys, coefficients);
+        }
+        let mut kept = first;
+        for (place, coefficient) in (first..).zip(&*coefficients) {
+            let upper = bound.mean + coefficient.max(0.0) * bound.width;
+            to[kept] = to[place];
+            let is_below = upper + 1e-9 * upper.abs() < floor;
+            // Not `>=`: NaN must not count as below the floor.
+            kept += usize::from(!is_below);
+        }
+        to.truncate(kept);
     }
 }

@@ -1,7 +1,8 @@
 //! Scores arms in the order of falling upper ends, until the rest cannot matter.
 //!
 //! Means are cheap (d operations per arm), so when the direction changes they are all computed again, from features in
-//! 16 bits. Widths are expensive, and only those of visited arms are computed again.
+//! 16 bits. Widths are expensive, and only those of visited arms are computed again. An upper end needs no draw, only
+//! its ceiling; the draws of visited arms are made.
 
 use super::coarse::OFF;
 use super::remembered::{Part, Remembered};
@@ -17,6 +18,15 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// If more than one arm in this many would be visited, all arms are bounded again instead: that costs less than it
 /// saves in later rounds.
 const MOST: usize = 16;
+
+/// The buffers of a task.
+#[derive(Default)]
+struct Room {
+    keys: Vec<u64>,
+    rows: Vec<usize>,
+    ceilings: Vec<f32>,
+    coefficients: Vec<f64>,
+}
 
 impl Catalogue {
     /// Visits arms in the order of falling upper ends, until the rest cannot matter; none if that would be too many.
@@ -88,7 +98,7 @@ impl Catalogue {
         let rows_per_task = rows_per_task(self.kernel);
         let bad = AtomicBool::new(false);
         let memory = &remembered.memory;
-        let task = |(ids, coefficients): &mut (Vec<u64>, Vec<f64>), task: usize, out: &mut [f32]| {
+        let task = |Room { keys, rows: all, ceilings, coefficients }: &mut Room, task: usize, out: &mut [f32]| {
             let rows = task * rows_per_task..task * rows_per_task + out.len();
             let part = arms.slice(rows.clone());
             let mut memory = memory.part(task);
@@ -97,12 +107,19 @@ impl Catalogue {
             widths.resize(rows.len(), f32::INFINITY);
             if let Some(direction) = &turned {
                 dots.resize(rows.len(), 0.0);
-                self.coarse.dots(rows.start, direction, dots);
+                self.coarse.dots(self.kernel, rows.start, direction, dots);
             }
-            block.coefficients_of(&part, ids, coefficients);
+            all.clear();
+            all.extend(0..rows.len());
+            if let Some((base, factor)) = block.ceilings(&part, all, keys, ceilings) {
+                coefficients.clear();
+                coefficients.extend(ceilings.iter().map(|&z| base + factor * f64::from(z)));
+            } else {
+                block.coefficients_of(&part, keys, coefficients);
+            }
             let (norms, coefficients) = (&self.norms[rows], &coefficients[..]);
             let (widths, ends) = (Earlier(widths, stretch), Uppers(&mut *out));
-            if !pulp::Arch::new().dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
+            if !self.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
                 bad.store(true, Relaxed);
             }
             if arms.eligible_per_row() > 0 {
@@ -111,7 +128,7 @@ impl Catalogue {
             }
         };
         remembered.uppers.resize(arms.len(), 0.0);
-        share_parts(remembered.uppers.chunks_mut(rows_per_task), Default::default, task);
+        share_parts(remembered.uppers.chunks_mut(rows_per_task), Room::default, task);
         (!bad.load(Relaxed)).then_some(())
     }
 
