@@ -196,17 +196,19 @@ impl<P: Policy> Learner<P> {
             return Ok(Some(found));
         }
         let (laws, picks) = (known.laws(), &some(picks, arms, blocks)[..]);
-        let replicates = replicates.unwrap_or(CRITICAL);
-        let problem = Problem { arms, spreads, measured, laws: &laws, round: scorer.round, replicates };
-        match (sets, &constraint) {
-            (Some(sets), _) => self.critical_in_sets(&problem, &sets, picks).map(Some),
-            (None, Constraint::Assignment(assignment))
-                if critical::is_plain(assignment, blocks) && !spreads[0].shape.is_long() =>
-            {
-                self.critical_in_assignment(&problem, assignment, picks).map(Some)
-            }
-            _ => self.critical_in_any(&problem, oracle, picks),
+        let rounds = 0..replicates.unwrap_or(CRITICAL);
+        let problem = Problem { arms, spreads, measured, laws: &laws, round: scorer.round, rounds };
+        if let Some(sets) = &sets {
+            return self.critical_in_sets(&problem, sets, picks).map(Some);
         }
+        if let Constraint::Assignment(assignment) = &constraint
+            && critical::is_plain(assignment, blocks)
+            && !spreads[0].shape.is_long()
+            && let Some(found) = self.critical_in_assignment(&problem, assignment, picks)?
+        {
+            return Ok(Some(found));
+        }
+        self.critical_in_any(&problem, oracle, picks)
     }
 
     /// Nothing is random: what is chosen is chosen for certain.
