@@ -3,7 +3,7 @@
 //! What an arm's score may be follows from its mean and its width, so features are looked at once and not kept. Where arms
 //! share a draw this is not enough, and there is no answer from parts.
 
-use super::{Inclusion, Rows, exact, spread::Spread};
+use super::{Asked, Inclusion, Rows, exact, spread::Spread};
 use crate::input::OwnedArms;
 use crate::score::Scorer;
 use crate::{Algorithm, Arms, Decision, Error, Learner, Method, Oracle, Pick, Policy, Round, Ties};
@@ -122,7 +122,8 @@ impl<P: Policy> Including<'_, P> {
         replicates: Option<usize>,
     ) -> Result<Option<Inclusion>, Error> {
         let Some(spreads) = &self.spreads else { return Ok(None) };
-        self.learner.compute(&self.scorer, spreads, arms, &self.measured, self.oracle, picks, replicates)
+        let asked = Asked { picks, accurate: picks, replicates, ..Asked::default() };
+        self.learner.compute(&self.scorer, spreads, arms, &self.measured, self.oracle, asked)
     }
 
     /// The kept rows as arms without features of their own.

@@ -278,3 +278,56 @@ fn what_is_counted_agrees_with_counting_again() {
         agree(&found, &shares(&learner, &arms, &oracle, 1, replicates), replicates, constraint);
     }
 }
+
+/// Where some arms are asked for, so many fresh rounds are taken as they need; the same ones for a decision, for its arms,
+/// and for all arms around them.
+#[test]
+fn as_many_fresh_rounds_are_taken_as_the_arms_need() {
+    let (learner, x) = (promotions(), rows(31, 200));
+    let arms = Arms::new(&x, 2).unwrap();
+    let round = Round::new(3, 2);
+    for quotas in [vec![12, 10, 8, 6, 4], vec![30, 30, 20, 20, 20]] {
+        let assignment = Assignment::new(quotas);
+        let decision = learner.choose(round, &arms, &assignment).unwrap();
+        let picks: Vec<Pick> =
+            decision.arms.iter().map(|arm| Pick { row: arm.id as usize, block: arm.block as usize }).collect();
+        let own = learner.inclusion_of(round, &arms, &assignment, &picks, None).unwrap();
+        assert!((16..=256).contains(&own.replicates), "{}", own.replicates);
+        let relative = own.probabilities.iter().zip(&own.standard_errors).map(|(pi, error)| (error / pi).powi(2));
+        let relative = (relative.sum::<f64>() / picks.len() as f64).sqrt();
+        // What 16 rounds tell about the error is itself uncertain.
+        assert!(own.replicates == 256 || relative < 0.075, "{relative} from {}", own.replicates);
+        let all = learner.inclusion_around(round, &arms, &assignment, &picks).unwrap();
+        assert_eq!((all.replicates, all.probabilities.len()), (own.replicates, 1_000));
+        for (pick, pi) in picks.iter().zip(&own.probabilities) {
+            assert_eq!(all.probabilities[pick.row * 5 + pick.block], *pi);
+        }
+        let fixed = learner.inclusion(round, &arms, &assignment, None).unwrap();
+        assert_eq!(fixed.replicates, 16);
+    }
+}
+
+/// Around the arms of a decision under a budget the others are counted, and agree with critical values of all of them.
+#[test]
+fn under_a_budget_only_the_chosen_arms_have_solutions_of_their_own() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.4)], 1);
+    let (x, table) = (rows(55, 60), columns());
+    let columns = table.columns();
+    let arms = Arms::new(&x, 2).unwrap().with_columns(&columns).unwrap();
+    let budget: Constraint = serde_json::from_str(r#"{"kind": "budget", "cost": "cost", "budget": 9}"#).unwrap();
+    let round = Round::new(1, 2);
+    let mut decision = learner.choose(round, &arms, &budget).unwrap();
+    let own = learner.add_probabilities(&mut decision, &arms, &budget, None).unwrap();
+    let picks: Vec<Pick> = decision.arms.iter().map(|arm| Pick { row: arm.id as usize, block: 0 }).collect();
+    let found = learner.inclusion_around(round, &arms, &budget, &picks).unwrap();
+    assert_eq!((found.method, found.replicates), (Method::CriticalValue, own.replicates));
+    for (pick, pi) in picks.iter().zip(&own.probabilities) {
+        assert_eq!(found.probabilities[pick.row], *pi);
+    }
+    let all = learner.inclusion(round, &arms, &budget, Some(400)).unwrap();
+    for arm in 0..60 {
+        // Of a rare arm few of 1,024 counts are expected.
+        let error = found.standard_errors[arm].hypot(all.standard_errors[arm]) + 2.0 / 1024.0;
+        near(found.probabilities[arm], all.probabilities[arm], 4.5 * error, "counted and computed");
+    }
+}
