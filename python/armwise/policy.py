@@ -335,7 +335,7 @@ class Policy(Parameters):
         """How probable it is that `choose` with the same arguments chooses each arm, over the draws of the round.
 
         Where arms draw for themselves, it is computed: exactly for the k best, quotas of disjoint groups and blocks
-        that do not compete, from `replicates` fresh rounds (16) for assignments, budgets and nested quotas. Where arms share
+        that do not compete, from `replicates` fresh rounds for assignments, budgets and nested quotas. Where arms share
         a draw, or for a constraint of your own, fresh rounds are counted. The answer says which. Nothing is chosen, and
         no round is used up.
 

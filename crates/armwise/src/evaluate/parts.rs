@@ -31,6 +31,7 @@ pub struct Including<'a, P = Algorithm> {
     spreads: Option<Vec<Spread>>,
     kept: OwnedArms,
     measured: Vec<[f64; 2]>,
+    together: bool,
 }
 
 impl<P> fmt::Debug for Including<'_, P> {
@@ -48,11 +49,17 @@ impl<P: Policy> Learner<P> {
         let scorer = self.scorer(round)?;
         let spreads = Spread::of(&scorer);
         let kept = OwnedArms::without_features();
-        Ok(Including { learner: self, scorer, oracle, spreads, kept, measured: Vec::new() })
+        Ok(Including { learner: self, scorer, oracle, spreads, kept, measured: Vec::new(), together: false })
     }
 }
 
 impl<P: Policy> Including<'_, P> {
+    /// Answers only where all arms are found together: none where each would take solutions of its own, as under a budget.
+    #[must_use]
+    pub fn together(self) -> Self {
+        Self { together: true, ..self }
+    }
+
     /// Whether there will be an answer: arms draw for themselves or nothing is drawn, and the constraint is one of the
     /// library's that leaves arms to compete one by one.
     #[must_use]
@@ -122,7 +129,7 @@ impl<P: Policy> Including<'_, P> {
         replicates: Option<usize>,
     ) -> Result<Option<Inclusion>, Error> {
         let Some(spreads) = &self.spreads else { return Ok(None) };
-        let asked = Asked { picks, accurate: picks, replicates, ..Asked::default() };
+        let asked = Asked { picks, accurate: picks, replicates, together: self.together };
         self.learner.compute(&self.scorer, spreads, arms, &self.measured, self.oracle, asked)
     }
 
