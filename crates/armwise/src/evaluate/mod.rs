@@ -22,7 +22,7 @@ mod spread;
 mod tail;
 mod threshold;
 
-pub use estimate::{Confidence, Estimate, Estimator, Evaluation, Shrinkage};
+pub use estimate::{Confidence, Estimate, Estimator, Evaluation, FEW, RoundEstimate, Shrinkage, UNSEEN};
 pub use interval::{Basis, Interval};
 pub use law::ThresholdLaw;
 pub use log::{Design, Log, LoggedArm, LoggedRound, THIN, Wanted};
