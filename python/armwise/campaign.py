@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from . import _armwise, _html
-from .evaluation import described
+from .evaluation import Ranked, described
 from .loading import parse
 from .policy import Policy
 
@@ -330,17 +330,19 @@ class Campaign:
         level: float = 0.95,
         html: str | os.PathLike[str] | None = None,
         **reading: Unpack[Reading],
-    ) -> dict[str, Any]:
+    ) -> Ranked:
         """What these policies would have earned in the past rounds, with what was known before each; ranked, with
-        intervals, beside what was earned. With `html`, also as a page at that path.
+        intervals, beside what was earned. With `html`, also as a page at that path. The answer is a dictionary;
+        `to_pandas()` and `to_polars()` give its policies as a table.
 
-        The tables that the rounds were chosen from are needed, for the features of those who were not chosen: a folder
-        in which the last number of a file's name is its round, a dictionary of tables by round, or one table that
-        served every round.
+        What the rounds were chosen from is needed, for the features of those who were not chosen: the candidates that
+        the campaign kept (`keep_candidates = true` in its rules), or the tables: a folder in which the last number of a
+        file's name is its round, a dictionary of tables by round, or one table that served every round.
         """
-        return self._native.evaluate(
+        found = self._native.evaluate(
             described(policies), _past(tables), _reading(reading), level, None if html is None else os.fspath(html)
         )
+        return Ranked(found)
 
     def advise(
         self,
@@ -351,12 +353,13 @@ class Campaign:
         rounds: int = 8,
         trials: int = 32,
         **reading: Unpack[Reading],
-    ) -> dict[str, Any]:
+    ) -> Ranked:
         """Which algorithm to choose with: candidates compete in worlds fitted to the customers of a table and to the
         answers so far, those of past sends included. `recommendation` and `reason` say which, `candidates` by how much,
-        `unknown` what this cannot know; with `tables`, as for `evaluate`, `evaluated` is what past rounds say."""
-        return self._native.advise(
-            _rows(table), _reading(reading), described(candidates), _past(tables), rounds, trials
+        `unknown` what this cannot know; with `tables`, as for `evaluate`, or with kept candidates, `evaluated` is what
+        past rounds say. The answer is a dictionary; `to_pandas()` and `to_polars()` give its candidates as a table."""
+        return Ranked(
+            self._native.advise(_rows(table), _reading(reading), described(candidates), _past(tables), rounds, trials)
         )
 
     def verify(self) -> dict[str, Any]:

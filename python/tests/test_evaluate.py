@@ -130,6 +130,128 @@ def test_a_log_of_decisions_is_replayed_for_another_policy() -> None:
     assert aw.evaluate(by_id, aw.ArmWiseTS(v=0.2, seed=2), k=4).rows() == found.rows()
 
 
+def test_a_log_without_draws_identifies_nothing_else() -> None:
+    # Every weight is at most 1, and the estimate is far from the truth: it must not be told.
+    log = rounds_of(aw.C2UCB(alpha=0.5), 10)
+    found = aw.evaluate(log, aw.ArmWiseTS(v=0.5, seed=2), k=4)
+    assert found.identified is False
+    assert found.unsupported is not None
+    assert found.unsupported > 0.1
+    assert found["ips"]["value"] is None
+    assert found["dr"]["low"] is None
+    assert "not identified" in repr(found)
+    itself = aw.evaluate(log, aw.C2UCB(alpha=0.5), k=4)
+    assert itself.identified is True
+    assert itself["ips"]["value"] == pytest.approx(itself.logged)
+
+
+def test_what_could_have_been_chosen_is_known_from_the_logging_policy() -> None:
+    log = rounds_of(aw.ArmWiseTS(v=0.5, seed=2), 10)
+    target = aw.ArmWiseTS(v=0.2, seed=2)
+    unknown = aw.evaluate(log, target, k=4)
+    assert unknown.identified is None
+    assert unknown.unsupported is None
+    known = aw.evaluate(log, target, k=4, logging=aw.ArmWiseTS(v=0.5, seed=2))
+    assert known.identified is True
+    assert known.unsupported == 0.0
+    assert known.rows() == unknown.rows()
+    bounded = rounds_of(aw.PC2UCB(alpha=0.2, c=0.5, seed=2), 10)
+    found = aw.evaluate(bounded, aw.Random(seed=2), k=4, logging=aw.PC2UCB(alpha=0.2, c=0.5, seed=2))
+    assert found.identified is False
+    assert found.unsupported is not None
+    assert found.unsupported > 0.05
+    with pytest.raises(ValueError, match="it is not the policy that chose"):
+        aw.evaluate(log, target, k=4, logging=aw.ArmWiseTS(v=0.1, seed=2))
+
+
+def test_the_probabilities_of_all_actions_tell_what_has_support() -> None:
+    log = some_log()
+    dist = np.full((50, 4), 0.25)
+    assert aw.evaluate(log, dist).identified is None
+    everything = np.full((50, 4), 0.25)
+    assert aw.evaluate(log | {"pi_b": everything}, dist).identified is True
+    half = np.full((50, 4), 0.5)
+    half[:, 2:] = 0.0
+    found = aw.evaluate(log | {"pi_b": half}, dist)
+    assert (found.identified, found.unsupported) == (False, pytest.approx(0.5))
+
+
+@pytest.mark.parametrize("scope", ["shared", {"mixed": 0.5}, {"group": "team"}])
+def test_arms_that_share_draws_have_wider_intervals(scope: object) -> None:
+    draws = np.random.default_rng(8)
+    logging, log = aw.ArmWiseTS(v=0.5, scope=scope, seed=2), []
+    more = {"columns": {"team": np.arange(12) % 3}} if isinstance(scope, dict) and "group" in scope else {}
+    for _ in range(6):
+        x = draws.normal(size=(12, 3)) / 3
+        d = logging.choose(x, k=4, probabilities=True, **more)
+        rewards = x[d.rows, 0]
+        log.append((x, d, rewards, more))
+        logging.learn(d, rewards)
+    found = aw.evaluate(log, aw.ArmWiseTS(v=0.4, seed=2), k=4)
+    assert found._found["basis"] == "rounds"
+    own = aw.evaluate(rounds_of(aw.ArmWiseTS(v=0.5, seed=2), 6), aw.ArmWiseTS(v=0.4, seed=2), k=4)
+    assert own._found["basis"] == "arms"
+
+
+def test_what_choose_was_given_comes_with_the_round() -> None:
+    draws = np.random.default_rng(8)
+    logging, log = aw.ArmWiseTS(v=0.5, seed=2), []
+    may = np.arange(12) % 3 != 0
+    for _ in range(8):
+        x = draws.normal(size=(12, 3)) / 3
+        d = logging.choose(x, k=4, eligible=may, probabilities=True)
+        rewards = x[d.rows, 0]
+        log.append((x, d, rewards, {"eligible": may, "segments": ["a", "b"] * 6}))
+        logging.learn(d, rewards)
+    policy, first = aw.ArmWiseTS(v=0.5, seed=2), aw.ArmWiseTS(v=0.5, seed=2)
+    found = aw.evaluate(log, policy, k=4, logging=first)
+    assert found["ips"]["value"] == pytest.approx(found.logged)
+    assert found.largest_weight == pytest.approx(1.0)
+    assert list(found.by_segment) == ["a", "b"]
+    parts = [part["dr"]["value"] for part in found.by_segment.values()]
+    assert sum(parts) == pytest.approx(found["dr"]["value"])
+    by_round = found.by_round()
+    assert [row["t"] for row in by_round] == list(range(1, 9))
+    assert np.mean([row["dr"] for row in by_round]) == pytest.approx(found["dr"]["value"])
+    without = [(x, d, rewards) for x, d, rewards, _ in log]
+    with pytest.raises(ValueError, match="or not from these arms"):
+        aw.evaluate(without, policy, k=4, logging=first)
+    with pytest.raises(TypeError, match="round 1: 'elegible' is not one of"):
+        aw.evaluate([(*log[0][:3], {"elegible": may})], policy, k=4)
+    with pytest.raises(ValueError, match="round 1: 2 segments for 12 rows"):
+        aw.evaluate([(*log[0][:3], {"segments": [1, 2]})], policy, k=4)
+
+
+def test_blocks_are_told_apart() -> None:
+    draws = np.random.default_rng(8)
+    logging, log = aw.ArmWiseTS(v=0.5, blocks=2, seed=2), []
+    constraint = aw.Assignment(quotas=[3, 2])
+    for _ in range(4):
+        x = draws.normal(size=(12, 3)) / 3
+        d = logging.choose(x, constraint=constraint, probabilities=True)
+        rewards = x[d.rows, 0]
+        log.append((x, d, rewards))
+        logging.learn(d, rewards)
+    target = aw.ArmWiseTS(v=0.4, blocks=2, seed=2)
+    with pytest.warns(UserWarning, match="below 30 no interval is to be believed"):
+        found = aw.evaluate(log, target, constraint=constraint)
+    assert list(found.by_block) == [0, 1]
+    assert sum(part["dr"]["value"] for part in found.by_block.values()) == pytest.approx(found["dr"]["value"])
+
+
+def test_an_evaluation_is_drawn() -> None:
+    plt = pytest.importorskip("matplotlib")
+    plt.use("Agg")
+    found = aw.evaluate(rounds_of(aw.ArmWiseTS(v=0.5, seed=2), 10), aw.ArmWiseTS(v=0.4, seed=2), k=4)
+    axes = found.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["shrunk", "dr", "dm", "snips", "ips"]
+    # A line for each interval, a point for each value, and what was earned.
+    assert len(axes.lines) == 3 + 5 + 1
+    assert found.plot(ax=axes) is axes
+    nothing = aw.evaluate(rounds_of(aw.C2UCB(alpha=0.5), 10), aw.Random(seed=1), k=4)
+    assert len(nothing.plot().get_yticklabels()) == 3, "the model alone, and what leans on it"
+
+
 def test_bad_logs_of_decisions_are_refused_with_their_place() -> None:
     log = rounds_of(aw.ArmWiseTS(v=0.5, seed=2), 2)
     x, d, rewards = log[1]
@@ -175,6 +297,11 @@ def test_a_campaign_evaluates_policies_and_advises(campaign, tmp_path) -> None: 
     page = tmp_path / "page.html"
     found = made.evaluate([aw.ArmWiseTS(v=0.5), aw.Greedy()], people, html=page)
     assert [line["policy"] for line in found["policies"]]
+    table = found.to_pandas()
+    assert list(table.index) == [line["policy"] for line in found["policies"]]
+    assert {"value", "low", "anytime_low", "gain", "effective", "unsupported"} <= set(table.columns)
+    assert found.to_polars().height == 2
+    assert "<table>" in found._repr_html_()
     assert found["rounds"] == [1, 2, 3]
     assert page.read_text().startswith("<!DOCTYPE html>")
     by_round = made.evaluate([aw.ArmWiseTS(v=0.5), aw.Greedy()], {1: people, 2: people, 3: people})
@@ -190,6 +317,7 @@ def test_a_campaign_evaluates_policies_and_advises(campaign, tmp_path) -> None: 
     assert advice["reason"]
     assert advice["unknown"]
     assert advice["evaluated"]["rounds"]
+    assert advice.to_pandas()["current"].sum() == 1
     two = made.advise(people, [aw.Greedy(), aw.C2UCB(alpha=1.0)], rounds=2, trials=3)
     assert len(two["candidates"]) == 3
     assert sum(line["current"] for line in two["candidates"]) == 1

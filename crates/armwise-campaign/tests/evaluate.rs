@@ -11,7 +11,7 @@ use armwise::{
 use armwise_campaign::{
     Campaign, Error, Source,
     core::{Feedback, close},
-    evaluate::{Evaluated, Tables, evaluate, html},
+    evaluate::{Evaluated, Tables, evaluate, html, notes},
     round::{ChooseOptions, choose},
 };
 use common::{Folder, begin, choose_round, customers, learn_text, noise, open};
@@ -59,10 +59,11 @@ fn the_policy_that_chose_is_worth_what_it_earned_and_parts_add_up() {
     let line = found.policies.iter().find(|line| line.algorithm == own).unwrap();
     let of = &line.evaluation;
     // The same draws give the same probabilities, so every weight is 1; those of an assignment are sampled, so that
-    // their sum is not quite 18.
+    // their sum is not quite 18: from 16 fresh rounds, the fewest, it strays by the root of 18 / 16 in each of 3 rounds.
+    let strays = (18.0_f64 / 16.0 / 3.0).sqrt();
     let ips = of.by(Estimator::Ips).value.unwrap();
     assert!((ips - found.logged).abs() < 1e-9 && of.gain.unwrap().abs() < 0.2 * found.logged, "{ips} {found:?}");
-    assert!((of.largest_weight - 1.0).abs() < 1e-9 && (of.wanted - 18.0).abs() < 0.2, "{of:?}");
+    assert!((of.largest_weight - 1.0).abs() < 1e-9 && (of.wanted - 18.0).abs() < 4.0 * strays, "{of:?}");
     for line in &found.policies {
         let whole = line.value().unwrap();
         let parts: f64 = line.promotions.iter().map(|part| part.value.unwrap()).sum();
@@ -202,4 +203,68 @@ fn probabilities_of_the_journal_are_compared_with_the_rows() {
     let [told] = &bad.disagreements[..] else { panic!("{:?}", bad.disagreements) };
     assert_eq!((told.round, &told.customer, told.logged), (1, &customer, 0.9));
     assert!((told.derived - derived).abs() < 1e-9 && html(&bad).contains("another probability in the journal"));
+}
+
+/// What each send takes solutions for is asked of the sends alone; the others are counted. The policy that chose is worth what it
+/// earned, within what sampling strays.
+#[test]
+fn campaigns_with_a_budget_with_groups_and_with_fill_are_evaluated() {
+    let two = "[[promotion]]\nname = \"mail\"\nquota = 6\ncost = 1.0\n[[promotion]]\nname = \"call\"\nquota = 4\ncost = 2.0\n";
+    let group = "[[limits.group]]\ncolumn = \"region\"\nvalue = \"north\"\nmax = 3\n";
+    // All who may be called are needed.
+    let few = two.replace("quota = 4", "eligible = \"may_call\"\nquota = 30");
+    for (what, rules) in [
+        ("budget", format!("[limits]\nbudget = 14.0\n{}", two.replace("quota = 6", "quota = { max = 6 }"))),
+        ("groups", format!("{two}{group}")),
+        ("fill", format!("[limits]\non_infeasible = \"fill\"\n{few}")),
+    ] {
+        let folder = Folder::new("evaluate");
+        let table = folder.write("customers.csv", customers(40));
+        let rules = format!("probabilities = \"always\"\n{rules}[algorithm]\nname = \"arm-wise-ts\"\nv = 1.0\n");
+        let campaign = played(&folder, &table, &rules, 2);
+        let own = campaign.config().algorithm;
+        let found = evaluated(&campaign, &[own, policy("arm-wise-ts", &[("v", 0.6)])], &open(&table)).unwrap();
+        for line in &found.policies {
+            assert!(line.evaluation.identified && line.by_round.len() == 2, "{what}: {line:?}");
+        }
+        let of = &found.policies.iter().find(|line| line.algorithm == own).unwrap().evaluation;
+        let sends = of.arms as f64 / 2.0;
+        assert!((of.wanted - sends).abs() < 0.1 * sends && (of.largest_weight - 1.0).abs() < 1e-9, "{what}: {of:?}");
+        if what == "fill" {
+            for sent in campaign.sent(1).unwrap().iter().filter(|sent| sent.promotion == "call") {
+                assert!((sent.probability.unwrap() - 1.0).abs() < 1e-9, "{sent:?}");
+            }
+        }
+    }
+}
+
+/// Arms that share a draw are counted, and what 1,024 rounds do not show is not impossible.
+#[test]
+fn what_was_not_counted_is_said_and_not_called_impossible() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(300));
+    let rules = "[algorithm]\nname = \"round-wise-ts\"\nv = 1.0\n[[promotion]]\nname = \"mail\"\nquota = 12\n";
+    let campaign = played(&folder, &table, rules, 3);
+    let own = campaign.config().algorithm;
+    let found = evaluated(&campaign, &[own, policy("random", &[])], &open(&table)).unwrap();
+    let of = |algorithm: Algorithm| &found.policies.iter().find(|line| line.algorithm == algorithm).unwrap().evaluation;
+    assert!(of(own).identified && of(own).unsupported == 0.0 && of(own).unseen <= 0.01, "{:?}", of(own));
+    // Nearly all of a random choice is not among what shared draws bring to the top: that is more than bad luck.
+    let random = of(policy("random", &[]));
+    assert!(!random.identified && random.unsupported == 0.0 && random.unseen > 0.01, "{random:?}");
+    assert!(html(&found).contains("chosen in no fresh round"));
+    assert!(notes(&found).iter().any(|note| note.starts_with("random: no fresh round")), "{:?}", notes(&found));
+}
+
+#[test]
+fn a_log_that_tells_little_says_so() {
+    let folder = Folder::new("evaluate");
+    let table = folder.write("customers.csv", customers(60));
+    let rules = "[algorithm]\nname = \"arm-wise-ts\"\nv = 1.0\n[[promotion]]\nname = \"mail\"\nquota = 12\n";
+    let campaign = played(&folder, &table, rules, 1);
+    let found = evaluated(&campaign, &[campaign.config().algorithm], &open(&table)).unwrap();
+    let [note] = &notes(&found)[..] else { panic!("{:?}", notes(&found)) };
+    assert!(note.ends_with("by 12 sends of equal weight; below 30 no interval is to be believed"), "{note}");
+    let [round] = found.policies[0].by_round[..] else { panic!("{found:?}") };
+    assert!(round.t == 1 && (round.ips - round.logged).abs() < 1e-12 && (round.effective - 12.0).abs() < 1e-9);
 }

@@ -62,3 +62,32 @@ fn the_rules_say_whether() {
         assert!((pi - sent.probability.unwrap()).abs() < ThresholdLaw::KEPT, "{pi}, not {:?}", sent.probability);
     }
 }
+
+/// Arms that share a draw can only be counted; that is done where the rules insist.
+#[test]
+fn always_means_counted_where_nothing_else_serves() {
+    for (probabilities, expected) in [("cheap", None), ("always", Some(Method::Counted))] {
+        let folder = Folder::new("probabilities");
+        let table = folder.write("customers.csv", customers(60));
+        let algorithm = "[algorithm]\nname = \"round-wise-ts\"\n[[promotion]]\nname = \"mail\"\nquota = 6\n";
+        let mut campaign =
+            begin(&folder, &table, &format!("probabilities = \"{probabilities}\"\n{algorithm}")).unwrap();
+        assert_eq!(choose_round(&mut campaign, &table).unwrap().probabilities, expected);
+        let sent = campaign.sent(1).unwrap();
+        assert!(sent.iter().all(|sent| sent.probability.is_none_or(|pi| pi > 0.0)));
+        assert_eq!(sent.iter().any(|sent| sent.probability.is_some()), expected.is_some());
+    }
+}
+
+/// Two of three promotions a customer would take a solution for every send, so it is not cheap; one or all are.
+#[test]
+fn what_takes_a_solution_for_each_send_is_not_cheap() {
+    let three = ["mail", "call", "card"].map(|name| format!("[[promotion]]\nname = \"{name}\"\nquota = 4\n")).concat();
+    for (most, expected) in [(1, Some(Method::CriticalValue)), (2, None), (3, Some(Method::Exact))] {
+        let folder = Folder::new("probabilities");
+        let table = folder.write("customers.csv", customers(60));
+        let rules = format!("[limits]\nper_customer = {most}\n{three}[algorithm]\nname = \"arm-wise-ts\"\nv = 1.0\n");
+        let mut campaign = begin(&folder, &table, &rules).unwrap();
+        assert_eq!(choose_round(&mut campaign, &table).unwrap().probabilities, expected, "{most}");
+    }
+}

@@ -5,7 +5,7 @@
 //! from run to run, so bias is the mean of estimate less truth, and coverage is counted run by run.
 
 use armwise::{
-    Algorithm, Arms, Decision, Learner, Policy, Random, Randomness, Scope,
+    Algorithm, Arms, Decision, Inclusion, Learner, Pick, Policy, Random, Randomness, Round, Scope,
     evaluate::{Confidence, Design, Estimator, Evaluation, Log, LoggedArm, LoggedRound, THIN, Wanted},
 };
 use rayon::prelude::*;
@@ -98,6 +98,9 @@ pub struct Quality {
     pub length: Option<f64>,
 }
 
+/// From how many fresh rounds the truth comes where a target's probabilities are sampled.
+const TRUTH: usize = 200;
+
 /// Logs a trial of a world and evaluates targets on it.
 ///
 /// # Errors
@@ -116,12 +119,21 @@ pub fn run(
     for t in 1..=world.rounds() {
         let scene = game.scene(t)?;
         let arms = Arms::new(&*scene.features, world.dim())?;
-        let (decision, probability) = choose(world, trial, t, logging, &learner, &arms)?;
+        let (decision, probability, sampled) = choose(world, trial, t, logging, &learner, &arms)?;
+        let picks: Vec<Pick> = picks(&decision);
         let rewards = decision.rewards(|arm| (scene.pay)(arm.id as usize, arm.block as usize).0);
         let mean = means(world, &scene, &learner)?;
         for ((target, rounds), truth) in targets.iter().zip(&mut rounds).zip(&mut truths) {
             let other = Learner::with_model(*target, learner.model().clone())?;
-            let wants = other.inclusion(trial.round(t), &arms, world.oracle(t), None)?.probabilities;
+            let found = other.inclusion_around(trial.round(t), &arms, world.oracle(t), &picks)?;
+            // What is sampled is not the truth: that comes from many rounds, fresh ones again.
+            let exact = if found.replicates == 0 {
+                found.probabilities.clone()
+            } else {
+                let again = Round::new(trial.round(t).draws(0, streams::TRUTH).bits(0), t);
+                other.inclusion(again, &arms, world.oracle(t), Some(TRUTH))?.probabilities
+            };
+            let wants = found.probabilities;
             let paid = decision.arms.iter().zip(&rewards).map(|(arm, reward)| {
                 let place = arm.id as usize * world.blocks() + arm.block as usize;
                 LoggedArm {
@@ -130,7 +142,7 @@ pub fn run(
                     segment: 0,
                     reward: reward.reward,
                     probability: probability[place],
-                    target: wants[place],
+                    target: wants[place].min(1.0),
                     mean: mean[place],
                 }
             });
@@ -138,9 +150,11 @@ pub fn run(
             for (place, &own) in wants.iter().enumerate() {
                 wanted.count += own;
                 wanted.reward += own * mean[place];
-                wanted.unsupported += if probability[place] > 1e-12 { 0.0 } else { own };
+                if probability[place] <= 1e-12 {
+                    *(if sampled { &mut wanted.unseen } else { &mut wanted.unsupported }) += own;
+                }
                 wanted.thin += if probability[place] < THIN { own } else { 0.0 };
-                *truth += own * (scene.pay)(place / world.blocks(), place % world.blocks()).1;
+                *truth += exact[place] * (scene.pay)(place / world.blocks(), place % world.blocks()).1;
             }
             rounds.push(LoggedRound { t, arms: paid.collect(), wanted: vec![wanted] });
         }
@@ -154,7 +168,12 @@ pub fn run(
     judged.collect()
 }
 
-/// A choice of the logging policy, and the probability of each arm.
+/// The arms of a decision, whose ids are rows.
+fn picks(decision: &Decision) -> Vec<Pick> {
+    decision.arms.iter().map(|arm| Pick { row: arm.id as usize, block: arm.block as usize }).collect()
+}
+
+/// A choice of the logging policy, the probability of each arm, and whether it was sampled.
 fn choose(
     world: &dyn World,
     trial: Trial,
@@ -162,18 +181,23 @@ fn choose(
     logging: &Logging,
     learner: &Learner,
     arms: &Arms<'_>,
-) -> Result<(Decision, Vec<f64>), Error> {
+) -> Result<(Decision, Vec<f64>, bool), Error> {
     let (round, oracle) = (trial.round(t), world.oracle(t));
-    let own = learner.inclusion(round, arms, oracle, None)?.probabilities;
+    let sampled = |found: &Inclusion| found.replicates > 0;
     let Logging::Mixed { epsilon, .. } = *logging else {
-        return Ok((learner.choose(round, arms, oracle)?, own));
+        let decision = learner.choose(round, arms, oracle)?;
+        let own = learner.inclusion_around(round, arms, oracle, &picks(&decision))?;
+        let sampled = sampled(&own);
+        return Ok((decision, own.probabilities, sampled));
     };
     let random = Learner::with_model(Random { lambda: learner.policy().ridge().into() }, learner.model().clone())?;
-    let by_chance = random.inclusion(round, arms, oracle, None)?.probabilities;
-    let mixed = own.iter().zip(by_chance).map(|(own, chance)| (1.0 - epsilon) * own + epsilon * chance).collect();
     let explores = round.draws(0, streams::EXPLORES).uniform(0) < epsilon;
     let decision = if explores { random.choose(round, arms, oracle)? } else { learner.choose(round, arms, oracle)? };
-    Ok((decision, mixed))
+    let own = learner.inclusion_around(round, arms, oracle, &picks(&decision))?;
+    let by_chance = random.inclusion_around(round, arms, oracle, &picks(&decision))?;
+    let sampled = sampled(&own) || sampled(&by_chance);
+    let both = own.probabilities.iter().zip(by_chance.probabilities);
+    Ok((decision, both.map(|(own, chance)| (1.0 - epsilon) * own + epsilon * chance).collect(), sampled))
 }
 
 /// What the model before the round expects of each arm.

@@ -41,3 +41,5 @@ pub(crate) const CUSTOMERS: Stream = Stream(293);
 pub(crate) const TURN: Stream = Stream(294);
 /// Whether a logged round is random.
 pub(crate) const EXPLORES: Stream = Stream(295);
+/// The fresh rounds from which the truth about a target comes.
+pub(crate) const TRUTH: Stream = Stream(296);

@@ -23,13 +23,13 @@ fn whole(column: &Whole<'_>) -> Vec<u64> {
 }
 
 /// `arms` are round, id, block, segment, and reward, probability, target, mean; `wanted` round, block, segment, and count,
-/// reward, unsupported, thin. `parts` are blocks or segments to be evaluated by themselves. Gives the evaluation of the
-/// whole and of each part.
+/// reward, unsupported, unseen, thin. `parts` are blocks or segments to be evaluated by themselves. Gives the evaluation of the
+/// whole and of each part, and the estimates of each round.
 #[pyfunction]
 pub(crate) fn evaluate_log<'py>(
     py: Python<'py>,
     arms: ([Whole<'py>; 4], [Numbers<'py>; 4]),
-    wanted: ([Whole<'py>; 3], [Numbers<'py>; 4]),
+    wanted: ([Whole<'py>; 3], [Numbers<'py>; 5]),
     design: &str,
     level: f64,
     parts: (Vec<u32>, Vec<u32>),
@@ -64,9 +64,9 @@ pub(crate) fn evaluate_log<'py>(
         }
         for place in 0..wanted_keys[0].len() {
             let [t, block, segment] = wanted_keys.each_ref().map(|column| column[place]);
-            let [count, reward, unsupported, thin] = wanted_values.each_ref().map(|column| column[place]);
+            let [count, reward, unsupported, unseen, thin] = wanted_values.each_ref().map(|column| column[place]);
             let (block, segment) = (block as u32, segment as u32);
-            let wanted = Wanted { block, segment, count, reward, unsupported, thin };
+            let wanted = Wanted { block, segment, count, reward, unsupported, unseen, thin };
             rounds.entry(t).or_insert_with(|| empty(t)).wanted.push(wanted);
         }
         let log = Log::new(rounds.into_values().collect(), design)?;
@@ -78,7 +78,7 @@ pub(crate) fn evaluate_log<'py>(
         for &segment in &parts.1 {
             all.push(log.of_segment(segment).evaluate(&confidence)?);
         }
-        Ok(all)
+        Ok((all, log.by_round()))
     });
     plain(py, &found.map_err(|error: armwise::Error| raise(py, &error))?)
 }

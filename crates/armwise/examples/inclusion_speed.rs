@@ -1,8 +1,9 @@
-//! Times probabilities beside choices: `cargo run --release -p armwise --example inclusion_speed [quick]`
+//! Times probabilities beside choices: `cargo run --release -p armwise --example inclusion_speed [quick] [check]`
 //!
 //! Prints one JSON object per line: the seconds of a choice and of the probabilities of all arms, median of interleaved
-//! runs on the same arms, their ratio, and how far the probabilities are from adding up to k. With `quick` the shapes are
-//! a tenth as large.
+//! runs on the same arms, their ratio and the largest that is allowed, how far the probabilities are from adding up to k, and the
+//! most memory that the program has held so far beside that of the features. With `quick` the shapes are a tenth as large; with
+//! `check` a ratio above what is allowed fails.
 
 use armwise::{Algorithm, Arms, Assignment, Constraint, Learner, Oracle, Round, Stream};
 use serde_json::json;
@@ -11,15 +12,26 @@ use std::{error::Error, hint::black_box, time::Instant};
 #[expect(clippy::print_stdout, reason = "the result")]
 fn main() -> Result<(), Box<dyn Error>> {
     let less = if std::env::args().any(|argument| argument == "quick") { 10 } else { 1 };
-    for (n, d) in [(1_000_000 / less, 51), (1_000_000 / less, 11), (2_000, 11)] {
+    let check = std::env::args().any(|argument| argument == "check");
+    let mut slow = Vec::new();
+    let mut told = |line: serde_json::Value| {
+        println!("{line}");
+        if line["times"].as_f64() > line["at_most"].as_f64() && line["at_most"].is_number() {
+            slow.push(line);
+        }
+    };
+    for (n, d, at_most) in [(1_000_000 / less, 51, Some(15.0)), (1_000_000 / less, 11, Some(15.0)), (2_000, 11, None)] {
         let k = (n / 1_000).max(100);
-        println!("{}", time("top-k", (n, d, 1), &Constraint::top_k(k), k as f64, None)?);
+        told(time("top-k", (n, d, 1), &Constraint::top_k(k), (k as f64, at_most), None)?);
     }
     let (rows, blocks, each) = (20_000 / less, 10, 20);
     let assignment = Constraint::Assignment(Assignment::new(vec![each; blocks]));
-    println!("{}", time("assignment", (rows, 51, blocks), &assignment, (each * blocks) as f64, Some(16))?);
-    println!("{}", time_slate(100, 11, 5)?);
-    println!("{}", time_slate(400, 11, 10)?);
+    told(time("assignment", (rows, 51, blocks), &assignment, ((each * blocks) as f64, Some(40.0)), Some(16))?);
+    told(time_slate(100, 11, 5)?);
+    told(time_slate(400, 11, 10)?);
+    if check && !slow.is_empty() {
+        return Err(format!("slower than allowed: {slow:?}").into());
+    }
     Ok(())
 }
 
@@ -51,12 +63,11 @@ fn time(
     name: &str,
     (n, d, blocks): (usize, usize, usize),
     oracle: &dyn Oracle,
-    k: f64,
+    (k, at_most): (f64, Option<f64>),
     replicates: Option<usize>,
 ) -> Result<serde_json::Value, Box<dyn Error>> {
     const RUNS: u64 = 5;
-    let wide = features(n, d);
-    let x: Vec<f32> = wide.iter().map(|&x| x as f32).collect();
+    let x: Vec<f32> = features(n, d).iter().map(|&x| x as f32).collect();
     let arms = Arms::new(&x, d)?;
     let learner = learner(&arms, blocks)?;
     let (mut choose, mut inclusion) = (Vec::new(), Vec::new());
@@ -76,8 +87,16 @@ fn time(
     Ok(json!({
         "constraint": name, "n": n, "d": d, "blocks": blocks, "k": k, "method": found.method.name(), "replicates": found.replicates,
         "choose_s": choose, "inclusion_s": inclusion, "times": inclusion / choose, "off": (sum - k) / k,
+        "at_most": at_most, "peak_mb": peak(), "features_mb": (x.len() * 4) >> 20,
         "places": found.laws.iter().map(armwise::ThresholdLaw::places).sum::<usize>(), "law_bytes": law,
     }))
+}
+
+/// The most memory that the program has held, in MB; none where the system does not tell.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes >> 10)
 }
 
 /// Normal features on the unit sphere.

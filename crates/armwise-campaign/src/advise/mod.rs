@@ -92,7 +92,7 @@ pub struct Advice {
     pub reason: String,
     /// What this cannot know.
     pub unknown: Vec<String>,
-    /// The candidates on the past rounds, where their tables were given.
+    /// The candidates on the past rounds, where their tables were given or their candidates kept.
     pub evaluated: Option<Evaluated>,
     /// Why there is no evaluation on past rounds.
     pub not_evaluated: Option<String>,
@@ -134,13 +134,9 @@ pub fn advise(
     let played = played.into_iter().collect::<Result<Vec<_>, _>>()?;
     let lines = lines(&candidates, &played, &current);
     let (recommended, reason) = recommend(&lines);
-    let evaluated = match tables {
-        Tables::None => Err("the tables of past rounds were not given".to_owned()),
-        tables => evaluate(campaign, &candidates, tables, &Confidence::default()).map_err(|error| error.to_string()),
-    };
-    let (evaluated, not_evaluated) = match evaluated {
+    let (evaluated, not_evaluated) = match evaluate(campaign, &candidates, tables, &Confidence::default()) {
         Ok(evaluated) => (Some(evaluated), None),
-        Err(why) => (None, Some(why)),
+        Err(error) => (None, Some(error.to_string())),
     };
     let config = campaign.config();
     let unit = if config.is_profit() { "profit" } else { "reward" };

@@ -1,7 +1,7 @@
 //! The evaluation as one HTML page: the policies by rank, each with its gain over what was earned on one scale.
 
 use super::{Evaluated, PartLine, PolicyLine};
-use armwise::evaluate::{Estimator, Interval};
+use armwise::evaluate::{Estimator, FEW, Interval, UNSEEN};
 use armwise_charts::{Cell, Estimate, Forest, Table, escape, number, page, percent, significant, write};
 
 const STYLE: &str = "section>p,section>ul{max-width:47.5rem}\n.full{width:100%}\n\
@@ -119,7 +119,42 @@ fn gain(line: &PolicyLine) -> String {
 }
 
 fn not(line: &PolicyLine) -> String {
-    format!("not identified: {} without support", percent(line.evaluation.unsupported, 1))
+    let of = &line.evaluation;
+    if of.unseen > UNSEEN {
+        return format!("not identified: {} chosen in no fresh round", share(of.unseen));
+    }
+    format!("not identified: {} without support", share(of.unsupported))
+}
+
+/// A share in percent, with two digits however small it is.
+#[must_use]
+pub fn share(share: f64) -> String {
+    if share > 0.0 && share < 0.001 { format!("{}%", significant(100.0 * share, 2)) } else { percent(share, 1) }
+}
+
+/// What is to be known before the lines of policies are believed, a sentence each.
+#[must_use]
+pub fn notes(evaluated: &Evaluated) -> Vec<String> {
+    let mut notes = Vec::new();
+    for line in &evaluated.policies {
+        let of = &line.evaluation;
+        if of.unseen > 0.0 {
+            notes.push(format!(
+                "{}: no fresh round of the policy that chose has {} of what it wants; these are rare at least, and their \
+                 probabilities are not known",
+                line.policy,
+                share(of.unseen)
+            ));
+        }
+        if of.identified && of.tells_little() {
+            notes.push(format!(
+                "{}: as much is told as by {} sends of equal weight; below {FEW} no interval is to be believed",
+                line.policy,
+                number(of.effective, 0)
+            ));
+        }
+    }
+    notes
 }
 
 fn support(evaluated: &Evaluated) -> String {
@@ -128,25 +163,31 @@ fn support(evaluated: &Evaluated) -> String {
         "sends that tell as much",
         "largest weight",
         "without support",
+        "in no fresh round",
         "hardly any support",
+        "a round, at all times",
         "probabilities",
     ];
     let head =
         head.iter().enumerate().map(|(place, name)| if place == 0 { Cell::text(name) } else { Cell::number(name) });
     let rows = evaluated.policies.iter().map(|line| {
-        let of = &line.evaluation;
+        let (of, doubly) = (&line.evaluation, line.evaluation.by(Estimator::Dr));
         vec![
             Cell::text(&line.policy),
             Cell::number(&format!("{} of {}", number(of.effective, 0), number(of.arms as f64, 0))),
             Cell::number(&significant(of.largest_weight, 3)),
-            Cell::number(&percent(of.unsupported, 1)),
-            Cell::number(&percent(of.thin, 1)),
+            Cell::number(&share(of.unsupported)),
+            Cell::number(&share(of.unseen)),
+            Cell::number(&share(of.thin)),
+            Cell::number(&doubly.value.filter(|_| of.identified).map_or("–".to_owned(), |v| around(v, doubly.anytime))),
             Cell::number(&line.method),
         ]
     });
+    let notes = notes(evaluated).iter().map(|note| format!("<p>{}.</p>\n", escape(note))).collect::<Vec<_>>().concat();
     "<p>A policy that wants what was rarely chosen is told by few sends with large weights: then intervals are wide, and a \
-     few sends decide.</p>\n"
+     few sends decide. Whoever looks again after every round takes the intervals that hold at all times.</p>\n"
         .to_owned()
+        + &notes
         + &Table { caption: String::new(), head: head.collect(), rows: rows.collect() }.html("full")
 }
 

@@ -9,7 +9,7 @@ mod html;
 mod past;
 mod tables;
 
-pub use html::{disagree, html};
+pub use html::{disagree, html, notes, share};
 pub use tables::Tables;
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 use armwise::{
     Algorithm,
-    evaluate::{Confidence, Design, Estimator, Evaluation, Interval, Log},
+    evaluate::{Confidence, Design, Estimator, Evaluation, Interval, Log, RoundEstimate},
 };
 use past::{Numbers, logged_rounds};
 use serde::Serialize;
@@ -79,6 +79,8 @@ pub struct PolicyLine {
     pub evaluation: Evaluation,
     /// How its probabilities were found.
     pub method: String,
+    /// Round by round.
+    pub by_round: Vec<RoundEstimate>,
     /// By promotion.
     pub promotions: Vec<PartLine>,
     /// By segment; empty without segments.
@@ -167,6 +169,7 @@ pub fn evaluate(
             policy: described(algorithm),
             algorithm: *algorithm,
             method,
+            by_round: log.by_round(),
             promotions: promotions.collect::<Result<_, _>>()?,
             segments: segments.collect::<Result<_, _>>()?,
             evaluation,

@@ -8,7 +8,7 @@ use crate::{
     round::Past,
 };
 use armwise::{
-    Algorithm, Inclusion, Learner, Method, Policy, Posterior, Quota, Randomness, Scope,
+    Algorithm, Inclusion, Learner, Method, Pick, Policy, Posterior, Quota, Randomness, Scope,
     evaluate::{Design, LoggedArm, LoggedRound, Wanted},
 };
 use std::collections::{BTreeMap, HashMap};
@@ -119,12 +119,14 @@ struct Seen {
     blocks: usize,
     /// Of each arm, row by row: the probability of the logging policy, and the expected reward.
     probability: Vec<f64>,
+    /// Whether probabilities were sampled, so that a 0 says only that no fresh round chose the arm.
+    sampled: bool,
     mean: Vec<f64>,
     /// Of each block, its number in the log; of each row, its segment's.
     promotion: Vec<u32>,
     segment: Vec<u32>,
-    /// The sends: row, block, what they paid.
-    sends: Vec<(usize, usize, f64)>,
+    /// The sends, and what they paid.
+    sends: Vec<(Pick, f64)>,
     method: Method,
     /// How many sends have a probability in the journal, and those that do not agree with the rows.
     logged: u64,
@@ -156,7 +158,7 @@ impl Seen {
         let row_of: HashMap<&str, usize> = (0..rows).map(|row| (past.offer.customer(row), row)).collect();
         let (mut sends, mut known) = (Vec::new(), Vec::new());
         for (sent, fate) in fates(campaign, past.round.t)?.into_iter().filter(|(sent, _)| !sent.hold_out) {
-            let (row, block) = place(&sent, &row_of, config).ok_or_else(|| Error::NotFound {
+            let pick = place(&sent, &row_of, config).ok_or_else(|| Error::NotFound {
                 what: "customer",
                 name: format!("{:?}", sent.customer),
                 hint: " in the table".to_owned(),
@@ -166,26 +168,30 @@ impl Seen {
                 Fate::Answered(reward) | Fate::Silent(reward) => reward,
                 Fate::Pending | Fate::Undelivered | Fate::Revoked => 0.0,
             };
-            sends.push((row, block, worth(block, reward)));
-            known.extend(sent.probability.map(|logged| (row * blocks + block, logged, sent.customer.clone())));
+            sends.push((pick, worth(pick.block, reward)));
+            known.extend(sent.probability.map(|logged| (pick, logged)));
         }
-        let places: Vec<(usize, usize)> = sends.iter().map(|&(row, block, _)| (row, block)).collect();
-        let (mut probability, method) = chances(past, &logging, &places)?;
+        let picks: Vec<Pick> = sends.iter().map(|&(pick, _)| pick).collect();
+        let Inclusion { mut probabilities, method, .. } = chances(past, &logging, &picks)?;
         // What is logged is what counts: it was found before the draws, by the program that chose.
         let (logged, mut disagreements) = (known.len() as u64, Vec::new());
-        for (place, logged, customer) in known {
-            let derived = std::mem::replace(&mut probability[place], logged);
+        let sampled = !matches!(method, Method::Exact | Method::Degenerate);
+        for (pick, logged) in known {
+            let derived = std::mem::replace(&mut probabilities[pick.row * blocks + pick.block], logged);
             // Where either is sampled they differ by chance.
-            let exact = matches!(method, Method::Exact | Method::Degenerate) && past.one_in == 1;
+            let exact = !sampled && past.one_in == 1;
             if exact && (logged - derived).abs() > AGREES * logged.max(derived) {
+                let customer = past.offer.customer(pick.row).to_owned();
                 disagreements.push(Disagreement { round: past.round.t, customer, logged, derived });
             }
         }
+        counted_again(past, &logging, &picks, &mut probabilities)?;
         Ok(Self {
             logged,
             disagreements,
             blocks,
-            probability,
+            probability: probabilities,
+            sampled,
             mean,
             promotion: config.promotion.iter().map(|promotion| numbers.promotion(&promotion.name)).collect(),
             segment: (0..rows).map(|row| numbers.segment(past.offer.segment(row))).collect(),
@@ -196,8 +202,10 @@ impl Seen {
 
     /// The round as a policy's log.
     fn by(&self, campaign: &Campaign, past: &Past, algorithm: Algorithm) -> Result<(LoggedRound, Method), Error> {
-        let (target, method) = chances(past, &past.learner(campaign, algorithm)?, &[])?;
-        let arm = |&(row, block, reward): &(usize, usize, f64)| {
+        let picks: Vec<Pick> = self.sends.iter().map(|&(pick, _)| pick).collect();
+        let Inclusion { probabilities: target, method, .. } =
+            chances(past, &past.learner(campaign, algorithm)?, &picks)?;
+        let arm = |&(Pick { row, block }, reward): &(Pick, f64)| {
             let place = row * self.blocks + block;
             LoggedArm {
                 id: row as u64,
@@ -215,7 +223,9 @@ impl Seen {
             let wanted = wanted.entry((block, segment)).or_insert(Wanted { block, segment, ..Wanted::default() });
             wanted.count += own;
             wanted.reward += own * self.mean[place];
-            wanted.unsupported += if self.probability[place] > IMPOSSIBLE { 0.0 } else { own };
+            if self.probability[place] <= IMPOSSIBLE {
+                *(if self.sampled { &mut wanted.unseen } else { &mut wanted.unsupported }) += own;
+            }
             wanted.thin += if self.probability[place] < armwise::evaluate::THIN { own } else { 0.0 };
         }
         let arms = self.sends.iter().map(arm).collect();
@@ -228,24 +238,42 @@ const AGREES: f64 = 1e-5;
 /// A probability below this is nothing but rounding.
 const IMPOSSIBLE: f64 = 1e-12;
 
-fn place(sent: &Sent, rows: &HashMap<&str, usize>, config: &Config) -> Option<(usize, usize)> {
-    Some((*rows.get(&*sent.customer)?, config.block(&sent.promotion)?))
+fn place(sent: &Sent, rows: &HashMap<&str, usize>, config: &Config) -> Option<Pick> {
+    Some(Pick { row: *rows.get(&*sent.customer)?, block: config.block(&sent.promotion)? })
 }
 
-/// How many fresh rounds are counted where the library's own number leaves a send without a count.
-const MORE: usize = 1 << 14;
+/// The probability of each arm, row by row, as accurately as the sends need.
+fn chances(past: &Past, learner: &Learner, sends: &[Pick]) -> Result<Inclusion, Error> {
+    Ok(past.offer.with_arms(|arms| learner.inclusion_around(past.round, arms, &past.constraint, sends))?)
+}
 
-/// The probability of each arm, row by row, and how it was found. `sends` are arms that were chosen, so that none of them
-/// can have none.
-fn chances(past: &Past, learner: &Learner, sends: &[(usize, usize)]) -> Result<(Vec<f64>, Method), Error> {
-    let found =
-        |replicates| past.offer.with_arms(|arms| learner.inclusion(past.round, arms, &past.constraint, replicates));
-    let mut chances = found(None)?;
+/// How many fresh rounds are counted where fewer leave a send without a count.
+const MORE: [usize; 2] = [1 << 14, 1 << 17];
+
+/// Finds the probabilities of sends once more that no fresh round chose: they were chosen, so none of them can have none.
+fn counted_again(past: &Past, learner: &Learner, sends: &[Pick], probabilities: &mut [f64]) -> Result<(), Error> {
     let blocks = past.config.promotion.len();
-    let never =
-        |chances: &Inclusion| sends.iter().any(|(row, block)| chances.probabilities[row * blocks + block] <= 0.0);
-    if chances.method == Method::Counted && never(&chances) {
-        chances = found(Some(MORE))?;
+    let place = |pick: &Pick| pick.row * blocks + pick.block;
+    let never = |probabilities: &[f64]| -> Vec<Pick> {
+        sends.iter().copied().filter(|pick| probabilities[place(pick)] <= 0.0).collect()
+    };
+    let mut left = never(probabilities);
+    for often in MORE {
+        if left.is_empty() {
+            return Ok(());
+        }
+        let again =
+            |arms: &armwise::Arms<'_>| learner.inclusion_of(past.round, arms, &past.constraint, &left, Some(often));
+        let found = past.offer.with_arms(again)?;
+        left.iter().zip(found.probabilities).for_each(|(pick, pi)| probabilities[place(pick)] = pi);
+        left = never(probabilities);
     }
-    Ok((chances.probabilities, chances.method))
+    let Some(first) = left.first() else { return Ok(()) };
+    let (customer, promotion) = (past.offer.customer(first.row), &past.config.promotion[first.block].name);
+    let (round, often) = (past.round.t, MORE[MORE.len() - 1]);
+    let why = format!(
+        "in round {round} customer {customer:?} got {promotion:?}, but none of {often} fresh rounds does that again: it is too \
+         rare for its probability to be counted"
+    );
+    Err(Error::NothingToEvaluate { why })
 }

@@ -1,9 +1,10 @@
 //! How probable each decision of a round was, for those who evaluate other rules from the log later.
 //!
 //! It takes one more look at the table: a choice makes features only for customers that may be chosen, while a probability
-//! depends on everybody. So by default it is found where that is cheap.
+//! depends on everybody. So by default it is found where that is cheap. Where it can only be counted, because arms share a draw
+//! or each would take too long, it is counted if the rules say always.
 
-use super::{choices::PIECE, prepare::Parts};
+use super::{choices::PIECE, part::Part, prepare::Parts};
 use crate::{
     Error,
     config::{Config, Probabilities},
@@ -32,11 +33,17 @@ pub(super) fn add(
     decision: &mut Decision,
 ) -> Result<Option<Probable>, Error> {
     let begun = Instant::now();
+    let always = config.probabilities == Probabilities::Always;
     let mut including = learner.including(round, rules)?;
-    if !wanted(config, customers, rules, &including) {
+    let known = wanted(config, customers, rules, &including);
+    if !known && !always {
         return Ok(None);
     }
-    if !including.is_certain() {
+    if !always {
+        // That some minimum cannot be met, so that each arm would take solutions of its own, shows late.
+        including = including.together();
+    }
+    if known && !including.is_certain() {
         for rows in table.batches(Some(&parts.columns()))? {
             let rows = rows?;
             let own: Vec<_> = (0..rows.len()).step_by(PIECE).map(|first| rows.piece(first, PIECE)).collect();
@@ -48,8 +55,33 @@ pub(super) fn add(
             }
         }
     }
-    let found = including.add_probabilities(decision, None)?;
+    let mut found = if known { including.add_probabilities(decision, None)? } else { None };
+    if found.is_none() && always {
+        found = Some(count(learner, rules, table, parts, decision)?);
+    }
     Ok(found.map(|found| Probable { found, took: begun.elapsed() }))
+}
+
+/// Counts how often fresh rounds choose the arms of the decision. An arm that none of them chose has no probability: it is
+/// rare, and 0 is certainly wrong.
+fn count(
+    learner: &Learner,
+    rules: &Constraint,
+    table: &dyn Source,
+    parts: &Parts<'_>,
+    decision: &mut Decision,
+) -> Result<Inclusion, Error> {
+    let mut all = Part::default();
+    for rows in table.batches(Some(&parts.columns()))? {
+        if let Some(main) = parts.prepare(&rows?, &[])?.main {
+            all.extend(&main, &(0..main.len()).collect::<Vec<_>>());
+        }
+    }
+    let found = all.with_arms(|arms| learner.add_probabilities(decision, arms, rules, None))?;
+    for arm in &mut decision.arms {
+        arm.probability = arm.probability.filter(|pi| *pi > 0.0);
+    }
+    Ok(found)
 }
 
 /// Whether the rules want them for so many rows, and they can be had without counting. A request of a service waits for its
@@ -59,17 +91,19 @@ pub(super) fn wanted(config: &Config, rows: u64, rules: &Constraint, including: 
     let wanted = match config.probabilities {
         Probabilities::Never => false,
         Probabilities::Always => true,
-        Probabilities::Cheap => few && (is_cheap(rules) || including.is_certain()),
+        Probabilities::Cheap => few && (is_cheap(rules, config.promotion.len()) || including.is_certain()),
     };
     wanted && including.is_known()
 }
 
-/// Whether an arm needs no solution of its own: customers compete for the places of each promotion, or in one promotion
-/// for one choice each.
-fn is_cheap(rules: &Constraint) -> bool {
+/// Whether an arm needs no solution of its own: customers compete for the places of each promotion, or are in one at most.
+fn is_cheap(rules: &Constraint, promotions: usize) -> bool {
     match rules {
         Constraint::TopK(_) => true,
-        Constraint::Assignment(rules) => rules.groups.is_empty() && rules.budget.is_none(),
+        Constraint::Assignment(rules) => {
+            let free = rules.groups.is_empty() && rules.budget.is_none();
+            free && (rules.per_row == 1 || rules.per_row >= promotions)
+        }
         Constraint::Quotas(rules) => rules.groups.is_empty(),
         _ => false,
     }

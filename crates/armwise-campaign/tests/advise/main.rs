@@ -69,5 +69,23 @@ fn the_same_campaign_gets_the_same_advice() {
     let again = advise(&market.campaign(), &market.table, &options, &Tables::None).unwrap();
     assert_eq!(once.candidates, again.candidates);
     assert!(once.candidates.iter().filter(|line| line.current).count() == 1 && !once.unknown.is_empty());
-    assert_eq!(once.not_evaluated.as_deref(), Some("the tables of past rounds were not given"));
+    assert!(once.not_evaluated.unwrap().contains("needed: only"), "nothing was kept, and no table given");
+}
+
+/// Kept candidates serve as tables do; before the first round there is nothing to evaluate, but past sends to learn from.
+#[test]
+fn past_rounds_are_evaluated_where_their_candidates_were_kept_and_past_sends_are_enough_to_begin() {
+    let market = Market::new(APART + 2);
+    let options = AdviseOptions { trials: 3, rounds: 2, ..AdviseOptions::default() };
+    let kept = market.played(market.begun_with("keep_candidates = true\n"));
+    let advice = advise(&kept, &market.table, &options, &Tables::None).unwrap();
+    let evaluated = advice.evaluated.unwrap();
+    assert_eq!(evaluated.policies.len(), advice.candidates.len());
+    assert_eq!(advice.not_evaluated, None);
+    let mut begun = market.begun();
+    market.learn_past_sends(&mut begun, 200);
+    let advice = advise(&begun, &market.table, &options, &Tables::None).unwrap();
+    assert_eq!(advice.answers, 200);
+    assert!(advice.evaluated.is_none());
+    assert_eq!(advice.not_evaluated.unwrap(), "no round can be evaluated: none was chosen yet");
 }

@@ -7,7 +7,7 @@ use armwise::{Algorithm, Arms, Assignment, Names, Round, Stream};
 use armwise_campaign::{
     Campaign, Memory as Table, Source, complete,
     config::Config,
-    core::{Feedback, Setup, close, learn},
+    core::{Feedback, Setup, close, learn, learn_logged},
     recipe::fit,
     round::{ChooseOptions, choose},
     store::memory::Memory,
@@ -104,7 +104,12 @@ impl Market {
 
     /// A campaign on the market before its first week.
     pub(crate) fn begun(&self) -> Campaign {
-        let mut rules = format!("customer = \"customer\"\nseed = {}\n", self.seed + 1);
+        self.begun_with("")
+    }
+
+    /// The same with more rules.
+    pub(crate) fn begun_with(&self, more: &str) -> Campaign {
+        let mut rules = format!("customer = \"customer\"\nseed = {}\n{more}", self.seed + 1);
         for promotion in 0..self.promotions {
             let _ = write!(rules, "[[promotion]]\nname = \"p{promotion}\"\nquota = {}\n", self.quota);
         }
@@ -116,7 +121,31 @@ impl Market {
 
     /// The campaign after its first weeks.
     pub(crate) fn campaign(&self) -> Campaign {
-        let mut campaign = self.begun();
+        self.played(self.begun())
+    }
+
+    /// Learns the answers to so many sends from before the campaign, the first promotion to the first customers.
+    pub(crate) fn learn_past_sends(&self, campaign: &mut Campaign, count: usize) {
+        let names = (0..count).map(|id| format!("C{id:05}"));
+        let mut columns: Vec<(String, ArrayRef)> = vec![
+            ("customer".to_owned(), Arc::new(StringArray::from_iter_values(names))),
+            ("region".to_owned(), Arc::new(StringArray::from_iter_values(self.region[..count].iter().copied()))),
+            ("promotion".to_owned(), Arc::new(StringArray::from_iter_values((0..count).map(|_| "p0")))),
+            (
+                "reward".to_owned(),
+                Arc::new(Float64Array::from_iter_values((0..count).map(|id| self.pays(self.seed, 0, id, 0)))),
+            ),
+        ];
+        for (place, column) in self.columns.iter().enumerate() {
+            let values = Float64Array::from_iter_values(column[..count].iter().copied());
+            columns.push((format!("c{place}"), Arc::new(values)));
+        }
+        let past = Table::new("past sends", vec![RecordBatch::try_from_iter(columns).unwrap()]).unwrap();
+        learn_logged(campaign, &past, None).unwrap();
+    }
+
+    /// A campaign after its first weeks.
+    pub(crate) fn played(&self, mut campaign: Campaign) -> Campaign {
         for t in 1..=self.weeks {
             let choice = choose(&campaign, &self.table, ChooseOptions::default(), &|_| ()).unwrap();
             choice.commit(&mut campaign, None).unwrap();

@@ -9,7 +9,7 @@ use armwise::{
 use armwise_campaign::{
     Campaign as File,
     advise::{Advice, AdviseOptions, advise as make_advice},
-    evaluate::{Evaluated, PolicyLine, Tables, disagree, evaluate as make, html},
+    evaluate::{Evaluated, PolicyLine, Tables, disagree, evaluate as make, html, notes, share},
     output::{Existing, Pending},
 };
 use clap::Args;
@@ -126,17 +126,20 @@ fn text(evaluated: &Evaluated) -> String {
         let of = &line.evaluation;
         let _ = writeln!(
             text,
-            "{:<32} {:>20} {:>20} {:>10.0} {:>12.1} {:>14.1}%",
+            "{:<32} {:>20} {:>20} {:>10.0} {:>12.1} {:>15}",
             on_one_line(&line.policy),
             value(line),
             of.gain.map_or("-".to_owned(), |gain| around(gain, of.gain_interval)),
             of.effective,
             of.largest_weight,
-            100.0 * of.unsupported
+            share(of.unsupported + of.unseen)
         );
     }
     if evaluated.policies.iter().any(|line| !line.evaluation.identified) {
         text += "not identified: the policy wants customers who could not have been chosen, so the log does not tell its value\n";
+    }
+    for note in notes(evaluated) {
+        text = text + &on_one_line(&note) + "\n";
     }
     for of in &evaluated.sampled {
         let _ = writeln!(

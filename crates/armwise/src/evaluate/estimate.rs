@@ -101,9 +101,11 @@ pub struct Evaluation {
     pub wanted: f64,
     /// The share of them that the logging policy could not have chosen.
     pub unsupported: f64,
+    /// The share of them that no fresh round of the logging policy chose, where its probabilities were sampled.
+    pub unseen: f64,
     /// The share of them whose probability is below [`THIN`](super::THIN).
     pub thin: f64,
-    /// Whether the log tells the target's value.
+    /// Whether the log tells the target's value: nothing without support, and at most [`UNSEEN`] not seen.
     pub identified: bool,
     /// So many equally weighted arms would tell as much: (sum w)^2 / sum w^2.
     pub effective: f64,
@@ -126,6 +128,35 @@ impl Evaluation {
         let place = Estimator::ALL.iter().position(|own| *own == estimator).unwrap_or_default();
         &self.estimates[place]
     }
+
+    /// Whether so few arms carry the weight that no interval is to be believed.
+    #[must_use]
+    pub fn tells_little(&self) -> bool {
+        self.effective < FEW
+    }
+}
+
+/// Below so many effective arms no interval is to be believed: [`Evaluation::tells_little`].
+pub const FEW: f64 = 30.0;
+
+/// A larger share that no fresh round chose is more than bad luck of the sampling: there is too little support.
+pub const UNSEEN: f64 = 0.01;
+
+/// What one round adds to the estimates.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct RoundEstimate {
+    /// The round.
+    pub t: u64,
+    /// What the logging policy earned.
+    pub logged: f64,
+    /// The round's term by inverse probabilities, by the model alone, and by both; estimates are their means.
+    pub ips: f64,
+    /// By the model alone.
+    pub dm: f64,
+    /// By both.
+    pub dr: f64,
+    /// So many equally weighted arms would tell as much about this round.
+    pub effective: f64,
 }
 
 /// A smaller share without support is rounding: it moves an estimate by less than the sixth digit.
@@ -143,9 +174,10 @@ impl Log {
         let wanted: f64 = self.of_wanted(|wanted| wanted.count);
         let share = |part: f64| if wanted > 0.0 { part / wanted } else { 0.0 };
         let unsupported = share(self.of_wanted(|wanted| wanted.unsupported));
-        let identified = unsupported <= NO_SUPPORT;
+        let unseen = share(self.of_wanted(|wanted| wanted.unseen));
+        let identified = unsupported <= NO_SUPPORT && unseen <= UNSEEN;
         let weights = || self.rounds.iter().flat_map(|round| &round.arms).map(LoggedArm::weight);
-        let (sum, squares) = weights().fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+        let (sum, squares) = sums(weights());
         let expected: Vec<f64> = self.rounds.iter().map(LoggedRound::expected).collect();
         let logged = self.terms(|_| 0.0, |arm| arm.reward);
         let logged_mean = mean(&logged);
@@ -208,15 +240,34 @@ impl Log {
             logged_interval: around(logged_mean, &logged, &none),
             wanted: wanted / count,
             unsupported,
+            unseen,
             thin: share(self.of_wanted(|wanted| wanted.thin)),
             identified,
-            effective: if squares > 0.0 { sum * sum / squares } else { 0.0 },
+            effective: effective(sum, squares),
             largest_weight: weights().fold(0.0, f64::max),
             basis,
             estimates,
             gain: identified.then(|| mean(&gains)),
             gain_interval: if identified { around(mean(&gains), &gains, &expected) } else { None },
         })
+    }
+
+    /// The estimates round by round. A single round says little; a round unlike the others shows.
+    #[must_use]
+    pub fn by_round(&self) -> Vec<RoundEstimate> {
+        let of = |round: &LoggedRound| {
+            let (sum, squares) = sums(round.arms.iter().map(LoggedArm::weight));
+            let each = |of: &dyn Fn(&LoggedArm) -> f64| round.arms.iter().map(of).sum::<f64>();
+            RoundEstimate {
+                t: round.t,
+                logged: each(&|arm| arm.reward),
+                ips: each(&|arm| arm.weight() * arm.reward),
+                dm: round.expected(),
+                dr: round.expected() + each(&|arm| arm.weight() * (arm.reward - arm.mean)),
+                effective: effective(sum, squares),
+            }
+        };
+        self.rounds.iter().map(of).collect()
     }
 
     fn of_wanted(&self, part: impl Fn(&super::Wanted) -> f64) -> f64 {
@@ -262,6 +313,15 @@ impl LoggedRound {
     fn expected(&self) -> f64 {
         self.wanted.iter().map(|wanted| wanted.reward).sum()
     }
+}
+
+/// The sum of some weights, and of their squares.
+fn sums(weights: impl Iterator<Item = f64>) -> (f64, f64) {
+    weights.fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w))
+}
+
+fn effective(sum: f64, squares: f64) -> f64 {
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
 fn mean(terms: &[Term]) -> f64 {

@@ -57,6 +57,10 @@ pub struct Wanted {
     /// How many of them the logging policy could not have chosen.
     #[serde(default)]
     pub unsupported: f64,
+    /// How many of them none of the fresh rounds chose from which its probabilities were found: rare at least, perhaps
+    /// impossible.
+    #[serde(default)]
+    pub unseen: f64,
     /// How many of them it would have chosen with a probability below [`THIN`].
     #[serde(default)]
     pub thin: f64,
@@ -181,7 +185,7 @@ fn check(round: &LoggedRound) -> Result<(), Error> {
     }
     for wanted in &round.wanted {
         let bad = |what, value, must| Err(Error::Logged { t, arm: None, what, value, must });
-        let counts = [wanted.count, wanted.unsupported, wanted.thin];
+        let counts = [wanted.count, wanted.unsupported, wanted.unseen, wanted.thin];
         if let Some(&count) = counts.iter().find(|count| !(count.is_finite() && **count >= 0.0)) {
             return bad("number of arms that the target wants", count, "a finite number of at least 0");
         }

@@ -22,7 +22,7 @@ mod spread;
 mod tail;
 mod threshold;
 
-pub use estimate::{Confidence, Estimate, Estimator, Evaluation, Shrinkage};
+pub use estimate::{Confidence, Estimate, Estimator, Evaluation, FEW, RoundEstimate, Shrinkage, UNSEEN};
 pub use interval::{Basis, Interval};
 pub use law::ThresholdLaw;
 pub use log::{Design, Log, LoggedArm, LoggedRound, THIN, Wanted};
@@ -37,11 +37,18 @@ use serde::{Deserialize, Serialize};
 use spread::Spread;
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// How many fresh rounds are counted unless the caller says.
 const COUNTED: usize = 1024;
-/// From how many fresh rounds critical values come unless the caller says.
+/// From how many fresh rounds the critical values of all arms come unless the caller says.
 const CRITICAL: usize = 16;
+/// Where some arms are asked for, as many as leave them this standard error, relative to each and as a root mean square:
+/// then 1 / pi is too large by 0.25 % on average.
+const RELATIVE: f64 = 0.05;
+/// Rounds at most, and scores that are looked at in all of them: about a second.
+const MOST: usize = 256;
+const WORK: usize = 1 << 23;
 
 /// Whether the probabilities of a constraint's arms are computed where they draw for themselves: general linear rows
 /// and lists of super arms are left to counting.
@@ -93,10 +100,12 @@ impl<P: Policy> Learner<P> {
         oracle: &dyn Oracle,
         replicates: Option<usize>,
     ) -> Result<Inclusion, Error> {
-        self.inclusion_at(round, arms, oracle, None, replicates)
+        self.inclusion_at(round, arms, oracle, Asked { replicates, ..Asked::default() })
     }
 
-    /// As [`inclusion`](Self::inclusion), of some of the arms only; the others still compete.
+    /// As [`inclusion`](Self::inclusion), of some of the arms only; the others still compete. Without `replicates`, where
+    /// critical values serve, as many fresh rounds are taken as leave these arms a standard error of 5 % (root mean
+    /// square), 16 at least, 256 at most, and fewer of many arms.
     ///
     /// # Errors
     /// As [`inclusion`](Self::inclusion), and [`Error::UnknownBlock`].
@@ -111,7 +120,29 @@ impl<P: Policy> Learner<P> {
         picks: &[Pick],
         replicates: Option<usize>,
     ) -> Result<Inclusion, Error> {
-        self.inclusion_at(round, arms, oracle, Some(picks), replicates)
+        let asked = Asked { picks: Some(picks), accurate: Some(picks), replicates, ..Asked::default() };
+        self.inclusion_at(round, arms, oracle, asked)
+    }
+
+    /// As [`inclusion`](Self::inclusion), for the evaluation of a round in which these arms were chosen: all arms, as
+    /// accurately as [`inclusion_of`](Self::inclusion_of) finds the chosen ones. Where each arm would take solutions of its
+    /// own (budgets, groups, nested quotas) only the chosen ones are found so, and the others are counted; all are without
+    /// bias.
+    ///
+    /// # Errors
+    /// As [`inclusion_of`](Self::inclusion_of).
+    ///
+    /// # Panics
+    /// If a pick's row is not among the arms.
+    pub fn inclusion_around(
+        &self,
+        round: Round,
+        arms: &Arms<'_>,
+        oracle: &dyn Oracle,
+        chosen: &[Pick],
+    ) -> Result<Inclusion, Error> {
+        let asked = Asked { accurate: Some(chosen), together: true, ..Asked::default() };
+        self.inclusion_at(round, arms, oracle, asked)
     }
 
     /// Of some of the arms, or of all.
@@ -120,16 +151,16 @@ impl<P: Policy> Learner<P> {
         round: Round,
         arms: &Arms<'_>,
         oracle: &dyn Oracle,
-        picks: Option<&[Pick]>,
-        replicates: Option<usize>,
+        asked: Asked<'_>,
     ) -> Result<Inclusion, Error> {
+        let Asked { picks, accurate, replicates, together } = asked;
         if replicates == Some(0) {
             return Err(Error::Parameter { name: "replicates", value: 0.0, must: "at least 1" });
         }
         let scorer = self.scorer(round)?;
         scorer.check(arms)?;
         let blocks = scorer.blocks.len();
-        if let Some(pick) = picks.and_then(|picks| picks.iter().find(|pick| pick.block >= blocks)) {
+        if let Some(pick) = picks.or(accurate).and_then(|picks| picks.iter().find(|pick| pick.block >= blocks)) {
             return Err(Error::UnknownBlock { block: pick.block as u32, last: blocks as u32 - 1 });
         }
         if scorer.in_turn.is_some() && Spread::is_certain_in_turn(&scorer) && self.ties == Ties::ById {
@@ -141,8 +172,13 @@ impl<P: Policy> Learner<P> {
             }
             if oracle.data().as_ref().is_some_and(is_computed) {
                 let measured = exact::measured(&scorer, arms)?;
-                if let Some(found) = self.compute(&scorer, &spreads, arms, &measured, oracle, picks, replicates)? {
+                if let Some(found) = self.compute(&scorer, &spreads, arms, &measured, oracle, asked)? {
                     return Ok(found);
+                }
+                let alone = Asked { picks: accurate, together: false, ..asked };
+                if together && let Some(own) = self.compute(&scorer, &spreads, arms, &measured, oracle, alone)? {
+                    let others = self.count(round, arms, oracle, &some(None, arms, blocks), COUNTED)?;
+                    return Ok(own.among(others, accurate.unwrap_or_default(), blocks));
                 }
             }
         }
@@ -171,7 +207,6 @@ impl<P: Policy> Learner<P> {
     /// The probabilities of arms that draw for themselves, where the constraint is one of the library's: exact where
     /// they compete within sets, otherwise by critical values. None where neither serves. `measured` is direction . x and
     /// width of every arm; features are not looked at.
-    #[expect(clippy::too_many_arguments, reason = "a round, its arms, what is known of them, and what is asked")]
     fn compute(
         &self,
         scorer: &Scorer<'_>,
@@ -179,8 +214,7 @@ impl<P: Policy> Learner<P> {
         arms: &Arms<'_>,
         measured: &[[f64; 2]],
         oracle: &dyn Oracle,
-        picks: Option<&[Pick]>,
-        replicates: Option<usize>,
+        asked: Asked<'_>,
     ) -> Result<Option<Inclusion>, Error> {
         let Some(constraint) = oracle.data().filter(is_computed) else { return Ok(None) };
         let blocks = spreads.len();
@@ -191,22 +225,38 @@ impl<P: Policy> Learner<P> {
         };
         let sets = sets::of(&constraint, arms, blocks, separate)?;
         if let Some(sets) = &sets
-            && let Some(found) = self.exact(scorer, arms, sets, known, picks)?
+            && let Some(found) = self.exact(scorer, arms, sets, known, asked.picks)?
         {
             return Ok(Some(found));
         }
-        let (laws, picks) = (known.laws(), &some(picks, arms, blocks)[..]);
-        let replicates = replicates.unwrap_or(CRITICAL);
-        let problem = Problem { arms, spreads, measured, laws: &laws, round: scorer.round, replicates };
-        match (sets, &constraint) {
-            (Some(sets), _) => self.critical_in_sets(&problem, &sets, picks).map(Some),
-            (None, Constraint::Assignment(assignment))
-                if critical::is_plain(assignment, blocks) && !spreads[0].shape.is_long() =>
-            {
-                self.critical_in_assignment(&problem, assignment, picks).map(Some)
+        let plain = match &constraint {
+            Constraint::Assignment(of) if critical::is_plain(of, blocks) && !spreads[0].shape.is_long() => Some(of),
+            _ => None,
+        };
+        let laws = known.laws();
+        let by = |picks: &[Pick], rounds: Range<usize>| {
+            let problem = Problem { arms, spreads, measured, laws: &laws, round: scorer.round, rounds };
+            if let Some(sets) = &sets {
+                return self.critical_in_sets(&problem, sets, picks).map(Some);
             }
-            _ => self.critical_in_any(&problem, oracle, picks),
-        }
+            if let Some(assignment) = plain
+                && let Some(found) = self.critical_in_assignment(&problem, assignment, picks)?
+            {
+                return Ok(Some(found));
+            }
+            if asked.together { Ok(None) } else { self.critical_in_any(&problem, oracle, picks) }
+        };
+        let rounds = match (asked.replicates, asked.accurate) {
+            (Some(replicates), _) => 0..replicates,
+            (None, None) => 0..CRITICAL,
+            (None, Some(picks)) => {
+                let Some(first) = by(picks, 0..CRITICAL)? else { return Ok(None) };
+                // Rounds that tell how many are needed are not among them, so the mean stays without bias.
+                let solutions = if sets.is_some() || plain.is_some() { 1 } else { picks.len() };
+                CRITICAL..CRITICAL + needed(&first, laws.len().saturating_mul(solutions))
+            }
+        };
+        by(&some(asked.picks, arms, blocks), rounds)
     }
 
     /// Nothing is random: what is chosen is chosen for certain.
@@ -223,6 +273,43 @@ impl<P: Policy> Learner<P> {
         let (standard_errors, laws) = (Vec::new(), Vec::new());
         Ok(Inclusion { method: Method::Degenerate, probabilities, standard_errors, replicates: 0, laws })
     }
+}
+
+/// What is asked about a round.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked<'a> {
+    /// Whose probabilities; none for those of all arms.
+    picks: Option<&'a [Pick]>,
+    /// The arms whose standard errors decide how many fresh rounds there are; none for a fixed number.
+    accurate: Option<&'a [Pick]>,
+    /// How many fresh rounds; none lets the library say.
+    replicates: Option<usize>,
+    /// Only ways that find all arms together, without solutions for each.
+    together: bool,
+}
+
+impl Inclusion {
+    /// These of some arms, and those of all others.
+    fn among(self, mut others: Self, picks: &[Pick], blocks: usize) -> Self {
+        for (place, pick) in picks.iter().enumerate() {
+            let arm = pick.row * blocks + pick.block;
+            others.probabilities[arm] = self.probabilities[place];
+            others.standard_errors[arm] = self.standard_errors[place];
+        }
+        Self { method: self.method, replicates: self.replicates, ..others }
+    }
+}
+
+/// How many fresh rounds of so many scores leave these arms the wanted relative standard error, which [`CRITICAL`] of them
+/// tell. An arm below [`THIN`] is support in name only: what its probability is does not matter, only that it is small.
+fn needed(first: &Inclusion, work: usize) -> usize {
+    let relative = |(pi, error): (&f64, &f64)| (error / pi.max(THIN)).powi(2);
+    let squares: f64 = first.probabilities.iter().zip(&first.standard_errors).map(relative).sum();
+    let square = squares / first.probabilities.len().max(1) as f64;
+    let often = (CRITICAL as f64 * square / (RELATIVE * RELATIVE)).ceil().min(MOST as f64);
+    #[expect(clippy::cast_sign_loss, reason = "squares are not negative")]
+    let often = often as usize;
+    often.min(WORK / work.max(1)).max(CRITICAL)
 }
 
 /// These arms, or all of them, row-major.

@@ -3,7 +3,7 @@
 //! What an arm's score may be follows from its mean and its width, so features are looked at once and not kept. Where arms
 //! share a draw this is not enough, and there is no answer from parts.
 
-use super::{Inclusion, Rows, exact, spread::Spread};
+use super::{Asked, Inclusion, Rows, exact, spread::Spread};
 use crate::input::OwnedArms;
 use crate::score::Scorer;
 use crate::{Algorithm, Arms, Decision, Error, Learner, Method, Oracle, Pick, Policy, Round, Ties};
@@ -31,6 +31,7 @@ pub struct Including<'a, P = Algorithm> {
     spreads: Option<Vec<Spread>>,
     kept: OwnedArms,
     measured: Vec<[f64; 2]>,
+    together: bool,
 }
 
 impl<P> fmt::Debug for Including<'_, P> {
@@ -48,11 +49,17 @@ impl<P: Policy> Learner<P> {
         let scorer = self.scorer(round)?;
         let spreads = Spread::of(&scorer);
         let kept = OwnedArms::without_features();
-        Ok(Including { learner: self, scorer, oracle, spreads, kept, measured: Vec::new() })
+        Ok(Including { learner: self, scorer, oracle, spreads, kept, measured: Vec::new(), together: false })
     }
 }
 
 impl<P: Policy> Including<'_, P> {
+    /// Answers only where all arms are found together: none where each would take solutions of its own, as under a budget.
+    #[must_use]
+    pub fn together(self) -> Self {
+        Self { together: true, ..self }
+    }
+
     /// Whether there will be an answer: arms draw for themselves or nothing is drawn, and the constraint is one of the
     /// library's that leaves arms to compete one by one.
     #[must_use]
@@ -122,7 +129,8 @@ impl<P: Policy> Including<'_, P> {
         replicates: Option<usize>,
     ) -> Result<Option<Inclusion>, Error> {
         let Some(spreads) = &self.spreads else { return Ok(None) };
-        self.learner.compute(&self.scorer, spreads, arms, &self.measured, self.oracle, picks, replicates)
+        let asked = Asked { picks, accurate: picks, replicates, together: self.together };
+        self.learner.compute(&self.scorer, spreads, arms, &self.measured, self.oracle, asked)
     }
 
     /// The kept rows as arms without features of their own.

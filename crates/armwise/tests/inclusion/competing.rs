@@ -2,7 +2,9 @@
 //! choices, and blocks on their own.
 
 use crate::common::{draws, learner, near};
-use armwise::{Algorithm, Arms, Assignment, Column, Constraint, Learner, Method, Oracle, Pick, Quota, Round};
+use armwise::{
+    Algorithm, Arms, Assignment, Column, Constraint, Learner, Method, OnInfeasible, Oracle, Pick, Quota, Round,
+};
 
 /// How often each arm of fresh rounds is chosen, row-major, as a share.
 fn shares(learner: &Learner, arms: &Arms<'_>, oracle: &dyn Oracle, blocks: usize, replicates: usize) -> Vec<f64> {
@@ -199,4 +201,133 @@ fn every_policy_says_how_it_was_found() {
     assert!(matches!(error, armwise::Error::Infeasible(_)), "{error}");
     let error = learner("random", &[], 1).inclusion(Round::new(1, 2), &arms, &top, Some(0)).unwrap_err();
     assert!(matches!(error, armwise::Error::Parameter { name: "replicates", .. }), "{error}");
+}
+
+/// A promotion of which exactly as many rows may have it as it wants takes them all, whatever they score. Under "fill" that
+/// is no error but a missing unit, which comes before all scores as well: they had a probability of 0.5.
+#[test]
+fn whoever_is_needed_for_a_minimum_is_certain() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.4)], 3);
+    let x = rows(78, 20);
+    let eligible: Vec<bool> = (0..60).map(|place| place % 3 != 2 || place / 3 % 5 == 0).collect();
+    let arms = Arms::new(&x, 2).unwrap().with_eligible(&eligible).unwrap();
+    let fill =
+        |quotas: [usize; 3]| Assignment { on_infeasible: OnInfeasible::Fill, ..Assignment::new(quotas.to_vec()) };
+    for (what, assignment) in [
+        ("by prices of rows", fill([3, 2, 4])),
+        ("two of three a row", Assignment { per_row: 2, ..fill([3, 2, 4]) }),
+        ("more wanted than there are", fill([3, 2, 6])),
+        ("more wanted, two a row", Assignment { per_row: 2, ..fill([3, 2, 6]) }),
+    ] {
+        let found = learner.inclusion(Round::new(1, 2), &arms, &assignment, Some(200)).unwrap();
+        assert_eq!(found.method, Method::CriticalValue, "{what}");
+        for row in [0, 5, 10, 15] {
+            near(found.probabilities[row * 3 + 2], 1.0, 1e-9, what);
+        }
+        agree(&found, &shares(&learner, &arms, &assignment, 3, 10_000), 10_000, what);
+    }
+}
+
+/// Rows of zeros have no width and tie with each other and with staying outside: ids decide.
+#[test]
+fn rows_of_zeros_in_an_assignment_agree_with_counting() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.4)], 2);
+    let mut x = vec![0.0; 20];
+    x[6..14].copy_from_slice(&[0.3, 0.5, -0.2, 0.6, 0.1, 0.4, 0.0, 0.5]);
+    let arms = Arms::new(&x, 2).unwrap();
+    for (what, assignment) in [
+        ("exact quotas", Assignment::new(vec![3, 3])),
+        ("ranges", Assignment::new(vec![Quota::between(2, 4), Quota::at_most(3)])),
+    ] {
+        let found = learner.inclusion(Round::new(1, 2), &arms, &assignment, Some(400)).unwrap();
+        agree(&found, &shares(&learner, &arms, &assignment, 2, 10_000), 10_000, what);
+        if what == "exact quotas" {
+            near(found.probabilities.iter().sum(), 6.0, 0.2, what);
+        }
+    }
+}
+
+/// General rows, lists and shared draws are counted, from draws of their own.
+#[test]
+fn what_is_counted_agrees_with_counting_again() {
+    let x = rows(91, 12);
+    let weight: Vec<f64> = (0..12).map(|row| f64::from(row % 3 + 1)).collect();
+    let columns = [Column { name: "weight", values: &weight }];
+    let arms = Arms::new(&x, 2).unwrap().with_columns(&columns).unwrap();
+    let explicit = r#"{"kind": "explicit", "super_arms": [[0, 1], [2, 3, 4], [5, 11], [7]]}"#;
+    let linear = r#"{"kind": "linear", "time_limit": 5, "rows": [{"name": "weight", "column": "weight", "hi": 5}]}"#;
+    let best = r#"{"kind": "top-k", "k": 3}"#;
+    let own = r#"{"name": "arm-wise-ts", "lambda": 1.0, "v": 0.4}"#;
+    let scope = |scope: &str| format!(r#"{{"name": "arm-wise-ts", "lambda": 1.0, "v": 0.4, "scope": {scope}}}"#);
+    let mut problems = vec![
+        (own.to_owned(), explicit),
+        (scope(r#""shared""#), best),
+        (scope(r#"{"mixed": 0.5}"#), best),
+        (scope(r#"{"group": "weight"}"#), best),
+    ];
+    if cfg!(feature = "linear") {
+        problems.push((own.to_owned(), linear));
+    }
+    for (policy, constraint) in problems {
+        let algorithm: Algorithm = serde_json::from_str(&policy).unwrap();
+        let learner = Learner::with_model(algorithm, learner("greedy", &[], 1).model().clone()).unwrap();
+        let oracle: Constraint = serde_json::from_str(constraint).unwrap();
+        let replicates = if constraint == linear { 200 } else { 4_000 };
+        let found = learner.inclusion(Round::new(1, 2), &arms, &oracle, Some(replicates)).unwrap();
+        assert_eq!((found.method, found.replicates), (Method::Counted, replicates), "{policy} {constraint}");
+        agree(&found, &shares(&learner, &arms, &oracle, 1, replicates), replicates, constraint);
+    }
+}
+
+/// Where some arms are asked for, so many fresh rounds are taken as they need; the same ones for a decision, for its arms,
+/// and for all arms around them.
+#[test]
+fn as_many_fresh_rounds_are_taken_as_the_arms_need() {
+    let (learner, x) = (promotions(), rows(31, 200));
+    let arms = Arms::new(&x, 2).unwrap();
+    let round = Round::new(3, 2);
+    for quotas in [vec![12, 10, 8, 6, 4], vec![30, 30, 20, 20, 20]] {
+        let assignment = Assignment::new(quotas);
+        let decision = learner.choose(round, &arms, &assignment).unwrap();
+        let picks: Vec<Pick> =
+            decision.arms.iter().map(|arm| Pick { row: arm.id as usize, block: arm.block as usize }).collect();
+        let own = learner.inclusion_of(round, &arms, &assignment, &picks, None).unwrap();
+        assert!((16..=256).contains(&own.replicates), "{}", own.replicates);
+        let relative = own.probabilities.iter().zip(&own.standard_errors).map(|(pi, error)| (error / pi).powi(2));
+        let relative = (relative.sum::<f64>() / picks.len() as f64).sqrt();
+        // What 16 rounds tell about the error is itself uncertain.
+        assert!(own.replicates == 256 || relative < 0.075, "{relative} from {}", own.replicates);
+        let all = learner.inclusion_around(round, &arms, &assignment, &picks).unwrap();
+        assert_eq!((all.replicates, all.probabilities.len()), (own.replicates, 1_000));
+        for (pick, pi) in picks.iter().zip(&own.probabilities) {
+            assert_eq!(all.probabilities[pick.row * 5 + pick.block], *pi);
+        }
+        let fixed = learner.inclusion(round, &arms, &assignment, None).unwrap();
+        assert_eq!(fixed.replicates, 16);
+    }
+}
+
+/// Around the arms of a decision under a budget the others are counted, and agree with critical values of all of them.
+#[test]
+fn under_a_budget_only_the_chosen_arms_have_solutions_of_their_own() {
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", 0.4)], 1);
+    let (x, table) = (rows(55, 60), columns());
+    let columns = table.columns();
+    let arms = Arms::new(&x, 2).unwrap().with_columns(&columns).unwrap();
+    let budget: Constraint = serde_json::from_str(r#"{"kind": "budget", "cost": "cost", "budget": 9}"#).unwrap();
+    let round = Round::new(1, 2);
+    let mut decision = learner.choose(round, &arms, &budget).unwrap();
+    let own = learner.add_probabilities(&mut decision, &arms, &budget, None).unwrap();
+    let picks: Vec<Pick> = decision.arms.iter().map(|arm| Pick { row: arm.id as usize, block: 0 }).collect();
+    let found = learner.inclusion_around(round, &arms, &budget, &picks).unwrap();
+    assert_eq!((found.method, found.replicates), (Method::CriticalValue, own.replicates));
+    for (pick, pi) in picks.iter().zip(&own.probabilities) {
+        assert_eq!(found.probabilities[pick.row], *pi);
+    }
+    let all = learner.inclusion(round, &arms, &budget, Some(400)).unwrap();
+    for arm in 0..60 {
+        // Of a rare arm few of 1,024 counts are expected.
+        let error = found.standard_errors[arm].hypot(all.standard_errors[arm]) + 2.0 / 1024.0;
+        near(found.probabilities[arm], all.probabilities[arm], 4.5 * error, "counted and computed");
+    }
 }

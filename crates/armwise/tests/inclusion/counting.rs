@@ -24,6 +24,8 @@ fn shares(laws: &[[f64; 2]], blocks: usize, arms: &Arms<'_>, oracle: &dyn Oracle
     let (next, ids) = (AtomicUsize::new(0), (0..laws.len() as u64).collect::<Vec<u64>>());
     let work = || {
         let (mut counts, mut z, mut scores) = (vec![0_u64; laws.len()], vec![0.0; laws.len()], vec![0.0; laws.len()]);
+        // A hint that makes an assignment faster and never changes it.
+        let mut prices = Vec::new();
         loop {
             let first = BATCH * next.fetch_add(1, Relaxed);
             if first >= counted {
@@ -34,8 +36,9 @@ fn shares(laws: &[[f64; 2]], blocks: usize, arms: &Arms<'_>, oracle: &dyn Oracle
                 round.draws(0, Stream(1001)).normals(&ids, &mut z);
                 scores.iter_mut().zip(laws.iter().zip(&z)).for_each(|(score, ([m, s], z))| *score = m + s * z);
                 let scores = Scores::new(&scores, blocks, *arms, Ties::ById, round).unwrap();
-                let best = oracle.argmax(&scores).unwrap();
+                let best = oracle.argmax_near(&scores, &prices).unwrap();
                 best.arms.iter().for_each(|arm| counts[arm.row * blocks + arm.block] += 1);
+                prices = best.prices;
             }
         }
     };

@@ -1,7 +1,8 @@
 //! Few arms: against integration over the arm's own draw by the trapezoidal rule, with the others convolved.
 
 use crate::common::{convolved, draws, laws, learner, near, upper};
-use armwise::{Arms, Constraint, Method, Round, Ties};
+use armwise::{Algorithm, Arms, Column, Constraint, Draw, Learner, Method, Round, Ties};
+use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// The probability of arm i among the k best of normal scores: the trapezoidal rule over its own draw, which for such a
 /// function converges faster than any power of the step.
@@ -166,4 +167,78 @@ fn points_and_ties_follow_the_rule_of_ties() {
     let one = Arms::new(&x[..2], 2).unwrap();
     let found = learner.inclusion(Round::new(1, 2), &one, &Constraint::top_k(1), None).unwrap();
     assert_eq!(found.probabilities, [1.0]);
+}
+
+/// Rows of zeros are true points: no width at all, and the same score.
+#[test]
+fn rows_of_zeros_agree_with_simpsons_rule() {
+    let v = 0.3;
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", v)], 1);
+    let x = [0.0, 0.0, 0.1, 0.5, 0.0, 0.0, -0.2, 1.0, 0.3, 0.2, 0.0, 0.0, -0.1, 0.1, 0.0, 0.0, 0.05, 0.4];
+    let arms = Arms::new(&x[..], 2).unwrap();
+    let laws: Vec<[f64; 2]> = laws(&learner, &arms, 1).iter().map(|[m, w]| [*m, v * w]).collect();
+    assert_eq!((laws[0], laws[7]), ([0.0, 0.0], [0.0, 0.0]));
+    for k in 1..9 {
+        let found = learner.inclusion(Round::new(1, 2), &arms, &Constraint::top_k(k), None).unwrap();
+        assert_eq!(found.method, Method::Exact);
+        near(found.probabilities.iter().sum(), k as f64, 1e-9, "the sum");
+        for i in 0..9 {
+            near(found.probabilities[i], between_points(&laws, k, i), 1e-8, &format!("k = {k}, arm {i}"));
+        }
+    }
+}
+
+/// Student's draws: the trapezoidal rule in y, z = sinh y, which tames the tails.
+#[test]
+fn students_draws_agree_with_the_trapezoidal_rule() {
+    let algorithm: Algorithm =
+        serde_json::from_str(r#"{"name": "arm-wise-ts", "v": 0.5, "noise": "estimated"}"#).unwrap();
+    let mut learner = Learner::new(algorithm, 2, 1).unwrap();
+    let (u, z) = (draws(11), draws(12));
+    for i in 0..12 {
+        let x = [u.uniform(i), u.uniform(100 + i)];
+        learner.observe(&[armwise::Observation { t: 1, block: 0, x: &x, reward: x[0] + 0.3 * z.normal(i) }]).unwrap();
+    }
+    let x: Vec<f64> = (0..20).map(|i| u.uniform(200 + i)).collect();
+    let arms = Arms::new(&x, 2).unwrap();
+    let law = learner.law(Round::new(1, 2), 0).unwrap().unwrap();
+    let Draw::Student { freedom } = law.draw else { panic!("{law:?}") };
+    let student = StudentsT::new(0.0, 1.0, freedom).unwrap();
+    let laws: Vec<[f64; 2]> = laws(&learner, &arms, 1).iter().map(|[m, w]| [*m, law.factor * w]).collect();
+    for k in [1, 4, 9] {
+        let found = learner.inclusion(Round::new(1, 2), &arms, &Constraint::top_k(k), None).unwrap();
+        assert_eq!(found.method, Method::Exact);
+        for i in [0, 4, 9] {
+            let [m, s] = laws[i];
+            let chance = |t: f64| {
+                let others = laws.iter().enumerate().filter(|(j, _)| *j != i);
+                convolved(others.map(|(_, &[m, s])| student.sf((t - m) / s)))[..k].iter().sum::<f64>()
+            };
+            let step = 0.005;
+            let of = |y: f64| student.pdf(y.sinh()) * y.cosh() * chance(m + s * y.sinh());
+            let sum: f64 = (-2_400..=2_400).map(|n| of(f64::from(n) * step)).sum();
+            near(found.probabilities[i], sum * step, 1e-9, &format!("k = {k}, arm {i}, {freedom} degrees of freedom"));
+        }
+    }
+}
+
+/// Quotas of groups that share no arm: each group is a contest of its own.
+#[test]
+fn quotas_agree_with_the_trapezoidal_rule() {
+    let v = 0.5;
+    let learner = learner("arm-wise-ts", &[("lambda", 1.0), ("v", v)], 1);
+    let u = draws(77);
+    let x: Vec<f64> = (0..12).flat_map(|i| [u.uniform(2 * i), 0.2 + u.uniform(2 * i + 1)]).collect();
+    let region: Vec<f64> = (0..12).map(|row| f64::from(row % 3)).collect();
+    let columns = [Column { name: "region", values: &region }];
+    let arms = Arms::new(&x, 2).unwrap().with_columns(&columns).unwrap();
+    let quotas = r#"{"kind": "quotas", "groups": [{"column": "region", "exactly": 2}]}"#;
+    let quotas: Constraint = serde_json::from_str(quotas).unwrap();
+    let found = learner.inclusion(Round::new(1, 2), &arms, &quotas, None).unwrap();
+    assert_eq!(found.method, Method::Exact);
+    let laws: Vec<[f64; 2]> = laws(&learner, &arms, 1).iter().map(|[m, w]| [*m, v * w]).collect();
+    for i in 0..12 {
+        let own: Vec<[f64; 2]> = laws.iter().skip(i % 3).step_by(3).copied().collect();
+        near(found.probabilities[i], normal(&own, 2, i / 3), 1e-9, &format!("arm {i}"));
+    }
 }

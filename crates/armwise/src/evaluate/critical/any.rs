@@ -4,11 +4,11 @@
 
 use super::{Averages, Chance, Problem};
 use crate::evaluate::{Inclusion, threshold};
-use crate::{Error, Learner, Oracle, Pick, Policy, Quality, Scores};
+use crate::{Constraint, Error, Learner, Oracle, Pick, Policy, Quality, Scores, Selection};
 use std::collections::HashSet;
 
-/// Scores that are looked at, at most; otherwise it is counted.
-const WORK: usize = 40_000_000_000;
+/// Scores that are looked at, at most, which takes minutes; otherwise it is counted.
+const WORK: usize = 4_000_000_000;
 
 impl<P: Policy> Learner<P> {
     /// None if there would be too much to solve, or if the oracle cannot prove its answers.
@@ -19,16 +19,19 @@ impl<P: Policy> Learner<P> {
         picks: &[Pick],
     ) -> Result<Option<Inclusion>, Error> {
         let (blocks, shape) = (problem.spreads.len(), problem.spreads[0].shape);
-        let solutions = problem.replicates.saturating_mul(picks.len());
+        let solutions = problem.rounds.len().saturating_mul(picks.len());
         if solutions.saturating_mul(problem.laws.len()) > WORK {
             return Ok(None);
         }
+        // Mandatory units come before all scores there; of other constraints that miss a minimum nothing is assumed.
+        let fills_first = matches!(oracle.data(), Some(Constraint::Assignment(assignment))
+            if assignment.budget.is_none() && assignment.groups.is_empty());
         let mut averages = Averages::new(shape, picks.len());
-        for number in 0..problem.replicates {
+        for number in problem.rounds.clone() {
             let (round, mut scores) = self.fresh_scores(problem, number)?;
             let solve = |scores: &[f64]| oracle.argmax(&Scores::new(scores, blocks, *problem.arms, self.ties, round)?);
             let best = solve(&scores)?;
-            if best.quality != Quality::Optimal || !best.missing.is_empty() {
+            if best.quality != Quality::Optimal || short(&best) > 0 && !fills_first {
                 return Ok(None);
             }
             let chosen: HashSet<Pick> = best.arms.iter().copied().collect();
@@ -58,6 +61,8 @@ impl<P: Policy> Learner<P> {
                     }
                     Err(error) => return Err(error),
                     Ok(other) if other.quality != Quality::Optimal => return Ok(None),
+                    // Without it a minimum is missed that comes before all scores.
+                    Ok(other) if is_chosen && short(&other) > short(&best) => f64::NEG_INFINITY,
                     Ok(other) if is_chosen => other.objective - (best.objective - own),
                     Ok(other) if other.arms.contains(pick) => best.objective - (other.objective - certain),
                     Ok(_) => f64::INFINITY,
@@ -73,4 +78,9 @@ impl<P: Policy> Learner<P> {
         }
         Ok(Some(averages.inclusion()))
     }
+}
+
+/// How many units of its minima a selection misses.
+fn short(selection: &Selection) -> usize {
+    selection.missing.iter().map(|missing| missing.needed - missing.chosen).sum()
 }

@@ -5,7 +5,8 @@
 //! other by the best chain of moves that brings a unit from one block to another: a row leaves block a for block b, one
 //! of b for c, and so on, the outside being one more place. A chain to the place where the row itself is never uses a
 //! move of that row. So the chains of the whole solution serve, and all rows in the same place share their prices:
-//! M + 1 vectors of them, from the longest paths between M + 1 places.
+//! M + 1 vectors of them, from the longest paths between M + 1 places. A row that is needed for a minimum has no chain
+//! to replace it: staying outside is worth -infinity to it, also where minima that cannot be met are filled as far as it goes.
 
 use super::row::Row;
 use super::{Averages, Chance, Problem};
@@ -19,25 +20,29 @@ const ROWS: usize = 256;
 pub(in crate::evaluate) fn is_plain(assignment: &Assignment, blocks: usize) -> bool {
     let quotas = assignment.quotas.blocks().is_none_or(|of| of == blocks);
     let free = assignment.groups.is_empty() && assignment.budget.is_none() && assignment.cost.is_none();
-    quotas && free && assignment.per_row == 1 && assignment.on_infeasible == crate::OnInfeasible::Error
+    quotas && free && assignment.per_row == 1
 }
 
 impl<P: Policy> Learner<P> {
+    /// None where minima cannot be met: prices then count what is missing, too.
     pub(in crate::evaluate) fn critical_in_assignment(
         &self,
         problem: &Problem<'_>,
         assignment: &Assignment,
         picks: &[Pick],
-    ) -> Result<Inclusion, Error> {
+    ) -> Result<Option<Inclusion>, Error> {
         let (blocks, shape) = (problem.spreads.len(), problem.spreads[0].shape);
         // The picks of each row, side by side.
         let mut order: Vec<usize> = (0..picks.len()).collect();
         order.sort_unstable_by_key(|&place| picks[place]);
         let rows: Vec<&[usize]> = order.chunk_by(|&a, &b| picks[a].row == picks[b].row).collect();
         let mut averages = Averages::new(shape, picks.len());
-        for number in 0..problem.replicates {
+        for number in problem.rounds.clone() {
             let (round, scores) = self.fresh_scores(problem, number)?;
             let best = assignment.argmax(&Scores::new(&scores, blocks, *problem.arms, self.ties, round)?)?;
+            if !best.missing.is_empty() {
+                return Ok(None);
+            }
             let mut place_of = vec![blocks; problem.arms.len()];
             best.arms.iter().for_each(|arm| place_of[arm.row] = arm.block);
             let chains = chains(&scores, &place_of, blocks, assignment);
@@ -50,7 +55,7 @@ impl<P: Policy> Learner<P> {
                     let eligible = |block: usize| problem.arms.is_eligible(row, block);
                     let worth = |from: usize| chains[from * (blocks + 1) + place_of[row]];
                     let wanted: Vec<usize> = own.iter().map(|&place| picks[place].block).collect();
-                    room.set(shape, laws, eligible, worth);
+                    room.set(shape, laws, eligible, worth, place_of[row]);
                     room.chances(&wanted, &mut found);
                 }
                 found
@@ -59,7 +64,7 @@ impl<P: Policy> Learner<P> {
             order.iter().zip(done.into_iter().flatten()).for_each(|(&place, chance)| chances[place] = chance);
             averages.add(chances.into_iter());
         }
-        Ok(averages.inclusion())
+        Ok(Some(averages.inclusion()))
     }
 }
 

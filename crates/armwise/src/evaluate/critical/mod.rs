@@ -17,6 +17,7 @@ pub(super) use assignment::is_plain;
 use super::counted::fresh;
 use super::spread::Spread;
 use crate::{Arms, Error, Learner, Policy, Round, tasks};
+use std::ops::Range;
 use stray::{Averages, Chance};
 
 /// Rows of a task.
@@ -31,7 +32,8 @@ pub(super) struct Problem<'a> {
     /// Location and scale of every arm's score.
     pub(super) laws: &'a [[f64; 2]],
     pub(super) round: Round,
-    pub(super) replicates: usize,
+    /// The fresh rounds, by their numbers.
+    pub(super) rounds: Range<usize>,
 }
 
 impl<P: Policy> Learner<P> {

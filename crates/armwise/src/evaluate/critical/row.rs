@@ -25,6 +25,8 @@ pub(super) struct Row {
     shape: Option<Shape>,
     /// What staying outside is worth.
     outside: f64,
+    /// The block in which the fresh round has the row: it tells how ties of points go.
+    now: usize,
     nodes: Vec<[f64; 2]>,
     /// Of each arm, at each node: P(below) and density.
     below: Vec<f64>,
@@ -35,17 +37,20 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Takes a row: the laws of its arms, which of them may be chosen, and what each block is worth to the others.
+    /// Takes a row: the laws of its arms, which of them may be chosen, what each block is worth to the others, and in
+    /// which it is.
     pub(super) fn set(
         &mut self,
         shape: Shape,
         laws: &[[f64; 2]],
         eligible: impl Fn(usize) -> bool,
         worth: impl Fn(usize) -> f64,
+        now: usize,
     ) {
         self.arms.clear();
         self.shape = Some(shape);
         self.outside = worth(laws.len());
+        self.now = now;
         for (block, &[location, scale]) in laws.iter().enumerate() {
             let worth = worth(block);
             if eligible(block) && worth > f64::NEG_INFINITY {
@@ -57,6 +62,10 @@ impl Row {
     /// Appends the chance of each wanted block.
     pub(super) fn chances(&mut self, wanted: &[usize], out: &mut Vec<Chance>) {
         let shape = self.shape.unwrap_or(Shape::Normal);
+        // Nothing of the row is random: it is where the fresh round has it.
+        if self.arms.iter().all(|arm| arm.2 <= 0.0) {
+            return out.extend(wanted.iter().map(|&block| Chance::certain(block == self.now)));
+        }
         let [first, last] = tail::reach(shape);
         let end =
             |&(_, at, inverse): &(usize, f64, f64), reach: f64| if inverse > 0.0 { at + reach / inverse } else { at };
@@ -83,9 +92,10 @@ impl Row {
             return out.extend(wanted.iter().map(chance));
         }
         // So seldom above that no two ever meet: each is chosen whenever it is above.
-        let above = |&(_, at, inverse): &(usize, f64, f64)| match inverse {
+        let above = |&(block, at, inverse): &(usize, f64, f64)| match inverse {
             inverse if inverse > 0.0 => tail::above(shape, (at - low) * inverse).0,
-            _ => f64::from(u8::from(at > low)),
+            // The low end is at least as high as every point.
+            _ => f64::from(u8::from(at >= low && (at > self.outside || block == self.now))),
         };
         self.running.clear();
         self.running.extend(self.arms.iter().map(above));
@@ -170,12 +180,15 @@ impl Row {
         let Some(place) = self.arms.iter().position(|arm| arm.0 == block) else { return 0.0 };
         let (_, at, inverse) = self.arms[place];
         if inverse <= 0.0 {
-            if at <= self.outside {
+            if at < self.outside || at <= self.outside && block != self.now {
                 return 0.0;
             }
             let below = |other: usize| match self.arms[other] {
                 (_, location, inverse) if inverse > 0.0 => 1.0 - tail::above(shape, (location - at) * inverse).0,
-                (other, location, _) => f64::from(u8::from(location < at || location <= at && block < other)),
+                (other, location, _) => {
+                    let first = block == self.now || other != self.now && block < other;
+                    f64::from(u8::from(location < at || location <= at && first))
+                }
             };
             return (0..self.arms.len()).filter(|&other| other != place).map(below).product();
         }
@@ -238,5 +251,37 @@ impl Of for Below<'_> {
             below[node] = if low { 1.0 - small } else { small };
             density[node] = dense * self.inverse;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chances(laws: &[[f64; 2]], outside: f64, now: usize) -> Vec<f64> {
+        let (mut row, mut found) = (Row::default(), Vec::new());
+        row.set(Shape::Normal, laws, |_| true, |block| if block == laws.len() { outside } else { 0.0 }, now);
+        row.chances(&(0..laws.len()).collect::<Vec<_>>(), &mut found);
+        found.iter().map(|chance| chance.chance).collect()
+    }
+
+    /// A block without width beside one that is seldom better: it had no chance, since none was above the low end, which it
+    /// is itself.
+    #[test]
+    fn a_point_beside_an_arm_that_is_seldom_better_is_chosen() {
+        let found = chances(&[[0.5, 0.0], [-5.0, 0.1]], 0.0, 0);
+        assert!((found[0] - 1.0).abs() < 1e-9 && found[1] < 1e-9, "{found:?}");
+        let found = chances(&[[0.5, 0.0], [0.5, 0.1]], 0.0, 0);
+        assert!((found[0] - 0.5).abs() < 1e-9 && (found[1] - 0.5).abs() < 1e-9, "{found:?}");
+    }
+
+    /// A point that is worth as much as staying outside is where the fresh round has the row.
+    #[test]
+    fn ties_of_points_go_as_the_fresh_round_went() {
+        assert_eq!(chances(&[[0.0, 0.0], [0.0, 0.0]], 0.0, 1), [0.0, 1.0]);
+        assert_eq!(chances(&[[0.0, 0.0], [0.0, 0.0]], 0.0, 2), [0.0, 0.0]);
+        let found = chances(&[[0.0, 0.0], [0.0, 1.0]], 0.0, 0);
+        assert!((found[0] - 0.5).abs() < 1e-9 && (found[1] - 0.5).abs() < 1e-9, "{found:?}");
+        assert_eq!(chances(&[[0.0, 0.0], [-9.0, 0.1]], 0.0, 2)[..1], [0.0]);
     }
 }
