@@ -1,18 +1,18 @@
-//! How a command becomes an entry: what it changes, the model after it, the hashes, and a checkpoint if one is due.
+//! How a command becomes an entry: the model after what it changes (`plan.rs`), the hashes, and a checkpoint if one is due.
 //!
 //! Everything that can fail is done before the journal is written. A command carries the head it was made against, so
 //! that one of two concurrent writers is refused.
 
 use super::{
-    Campaign, Changes, Chosen, Closing, Command, Counts, Entry, Head, Heard, Journal, Kept, Key, Kind, OfRound,
-    Original, Outcome, PutAside, Record, Refusal, RoundChange, Rows, Sent, Setup, Sha, SumsChange, Through, Vouched,
+    Campaign, Changes, Closing, Command, Entry, Head, Journal, Kept, Key, Kind, Original, Outcome, Record, Refusal,
+    Rows, Sent, Setup, Sha, Vouched,
     back::{Expected, reads_back},
     blocks,
     campaign::Prefix,
     clock,
-    decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent, hear},
-    fold::{Last, Played},
+    decision::{LAST_GIVEN_ROUND, LAST_ROUND, digest_outcomes, digest_sent},
     model,
+    plan::Planned,
     recent::{Recent, Were},
     settled::{OPEN_SEGMENTS, Shelf},
     state::State,
@@ -31,7 +31,7 @@ use std::{
 /// The number of entries between two checkpoints.
 const EVERY: u64 = 64;
 /// A round with more decisions is hashed while it is written.
-const MANY: usize = 1000;
+pub(super) const MANY: usize = 1000;
 /// With several rounds to a segment, there is a checkpoint every so many segments.
 const SEGMENTS: u64 = 16;
 
@@ -73,17 +73,6 @@ impl<'a> Draft<'a> {
             _ => digest_outcomes(self.outcomes),
         }
     }
-}
-
-/// What a draft does, before it is an entry.
-struct Planned {
-    changes: Changes,
-    /// The new sums of segments.
-    sums: BTreeMap<u64, Arc<Model>>,
-    /// Rules and recipe of a command that expresses everything anew.
-    anew: Option<Setup>,
-    /// The rounds that it changes, as they are after it.
-    rounds: Vec<Played>,
 }
 
 /// The model after what is planned.
@@ -321,16 +310,6 @@ impl Campaign {
         Ok(entries.into_iter().take(drafts.len()).collect())
     }
 
-    /// What a draft changes.
-    fn plan(&self, draft: &Draft<'_>) -> Result<Planned, Error> {
-        let Some(setup) = self.anew(draft) else { return self.changes(self.head.seq + 1, draft) };
-        if self.state.length == 1 && !self.recent.borrow().rounds.is_empty() {
-            return Err(Error::Usage("a new recipe cannot be appended together with what it must express".to_owned()));
-        }
-        let (changes, sums) = self.re_summed(&setup)?;
-        Ok(Planned { changes, sums, anew: Some(setup), rounds: Vec::new() })
-    }
-
     /// The hash of the model after what is planned.
     fn model_after(&self, planned: &Planned) -> Result<Merged, Error> {
         if planned.sums.is_empty() {
@@ -412,168 +391,6 @@ impl Campaign {
         let rounds = self.rounds().keys().copied().chain(chosen);
         let segments: BTreeSet<u64> = rounds.map(|round| self.segment_of(round)).collect();
         segments.into_iter().rev().nth(OPEN_SEGMENTS as usize).unwrap_or(0)
-    }
-
-    /// Rules and recipe of a command that expresses everything anew.
-    fn anew(&self, draft: &Draft<'_>) -> Option<Setup> {
-        let Command::Amend(rules) = &draft.command else { return None };
-        let (config, recipe) = (rules.config.clone(), rules.recipe.clone()?);
-        Some(Setup { config, recipe, ..self.setup.clone() })
-    }
-
-    /// The sums of all segments that have some, under another recipe.
-    fn re_summed(&self, setup: &Setup) -> Result<(Changes, BTreeMap<u64, Arc<Model>>), Error> {
-        let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
-        let segments: BTreeSet<u64> = self.state.sums.keys().chain(&self.state.dirty).copied().collect();
-        for segment in segments {
-            let rounds = self.rounds_in(segment)?.into_iter();
-            let rounds: Vec<_> =
-                rounds.map(|round| self.played_by(round, u64::MAX, Some(&setup.recipe))).collect::<Result<_, _>>()?;
-            if let Some(sums) = self.replay_rounds(setup, &rounds)? {
-                changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
-                changed.insert(segment, Arc::new(sums));
-            }
-        }
-        Ok((changes, changed))
-    }
-
-    /// The new sums of all segments that changed since the last fold.
-    fn folded(&self) -> Result<Planned, Error> {
-        let (mut changes, mut changed) = (Changes::default(), BTreeMap::new());
-        for &segment in &self.state.dirty {
-            if let Some((hash, sums)) = self.summed(segment)? {
-                changes.sums.push(SumsChange { segment, hash });
-                changed.insert(segment, sums);
-            }
-        }
-        Ok(Planned { changes, sums: changed, anew: None, rounds: Vec::new() })
-    }
-
-    /// The rounds that an entry closes at once: the state counts their silence by itself, except where rows were put
-    /// aside.
-    fn closed_at_once(&self, range: &Through) -> Result<Planned, Error> {
-        if self.state.length == 1 {
-            return Err(Error::Usage("with one round to a segment, rounds are closed one by one".to_owned()));
-        }
-        let mut state = self.state.clone();
-        let mut shelf = Shelf::of(&*self.journal);
-        let open = state.open_through(range, &mut shelf);
-        let (mut changes, mut rounds) = (Changes::default(), Vec::new());
-        for round in open.map_err(|problem| shelf.error(self.path(), problem))? {
-            if state.aside.contains_key(&round) {
-                let played = Played { closed: true, ..self.played(round, u64::MAX)? };
-                let heard = self.info(round)?.heard;
-                changes.rounds.push(RoundChange { round, counts: played.counts(), heard });
-                rounds.push(played);
-            }
-        }
-        Ok(Planned { changes, sums: BTreeMap::new(), anew: None, rounds })
-    }
-
-    /// What a command changes, and the new sums of the segments it touches: with several rounds to a segment, these wait
-    /// for the next fold.
-    fn changes(&self, seq: u64, draft: &Draft<'_>) -> Result<Planned, Error> {
-        let kind = draft.command.kind();
-        let mut touched: BTreeMap<u64, Vec<Outcome>> = BTreeMap::new();
-        let (mut closing, mut revoking) = (false, false);
-        let mut aside: &[PutAside] = &[];
-        match draft.command {
-            Command::Init(_)
-            | Command::Amend(_)
-            | Command::Checkpoint(_)
-            | Command::Activate(_)
-            | Command::Arms(_)
-            | Command::Compact(_) => {}
-            Command::Fold(_) => return self.folded(),
-            Command::Close(Closing::Through(ref range)) => return self.closed_at_once(range),
-            Command::Choose(ref chosen) => return Ok(self.chosen(chosen, draft.decisions)),
-            Command::Logged(_) => return self.logged(seq, draft),
-            Command::Learn(ref told) | Command::Correct(ref told) | Command::Undelivered(ref told) => {
-                for outcome in draft.outcomes {
-                    touched.entry(outcome.decision.round).or_default().push(*outcome);
-                }
-                aside = &told.aside;
-                for put in aside {
-                    touched.entry(put.round).or_default();
-                }
-            }
-            Command::Close(Closing::Round(OfRound { round })) => {
-                touched.insert(round, Vec::new());
-                closing = true;
-            }
-            Command::Revoke(OfRound { round }) => {
-                touched.insert(round, Vec::new());
-                revoking = true;
-            }
-        }
-        let (mut changes, mut changed, mut rounds) = (Changes::default(), BTreeMap::new(), Vec::new());
-        for (round, outcomes) in touched {
-            let mut played = self.played(round, u64::MAX)?;
-            for put in aside.iter().filter(|put| put.round == round) {
-                played.aside.extend(put.decisions.iter().map(|&number| (number, put.flaw)));
-            }
-            outcomes.iter().for_each(|outcome| played.last.hear(outcome));
-            played.closed |= closing;
-            played.revoked |= revoking;
-            let before = self.round(round)?.heard;
-            let heard = if outcomes.is_empty() { before } else { hear(before, seq, kind, digest_outcomes(&outcomes)) };
-            changes.rounds.push(RoundChange { round, counts: played.counts(), heard });
-            // A segment without rewards has no sums that a revocation, or a row that is put aside, could change.
-            let segment = self.segment_of(round);
-            let learns = !outcomes.is_empty() || closing || self.state.sums.contains_key(&segment);
-            if self.state.length == 1 && learns {
-                let sums = self.sum(&self.setup, std::slice::from_ref(&played))?;
-                changes.sums.push(SumsChange { segment, hash: model_hash(&sums) });
-                changed.insert(segment, Arc::new(sums));
-            }
-            rounds.push(played);
-        }
-        Ok(Planned { changes, sums: changed, anew: None, rounds })
-    }
-
-    /// A new round.
-    fn chosen(&self, chosen: &Chosen, decisions: &[Sent]) -> Planned {
-        let hold_out = decisions.iter().filter(|sent| sent.hold_out).count() as u64;
-        let counts = Counts::chosen(decisions.len() as u64 - hold_out, hold_out);
-        let round = RoundChange { round: chosen.round, counts, heard: Sha::of("") };
-        let changes = Changes { rounds: vec![round], sums: Vec::new() };
-        // A large round is not copied: nobody asks for it before it is written.
-        let small = decisions.len() <= MANY;
-        let played = small.then(|| Played {
-            round: chosen.round,
-            decisions: decisions.to_vec(),
-            last: Last::default(),
-            closed: false,
-            revoked: false,
-            default: self.config().reward.default + 0.0,
-            hold_out_alike: chosen.hold_out_alike,
-            hold_out_default: self.config().hold_out_default(),
-            aside: BTreeMap::new(),
-        });
-        Planned { changes, sums: BTreeMap::new(), anew: None, rounds: played.into_iter().collect() }
-    }
-
-    /// What happened before the first round.
-    fn logged(&self, seq: u64, draft: &Draft<'_>) -> Result<Planned, Error> {
-        let kind = draft.command.kind();
-        let heard: Vec<Heard> = draft.outcomes.iter().map(|&outcome| Heard { seq, kind, outcome }).collect();
-        let played = Played {
-            round: 0,
-            decisions: draft.decisions.to_vec(),
-            last: Last::of(&heard),
-            closed: false,
-            revoked: false,
-            default: 0.0,
-            hold_out_alike: false,
-            hold_out_default: None,
-            aside: BTreeMap::new(),
-        };
-        let heard = hear(Sha::of(""), seq, kind, digest_outcomes(draft.outcomes));
-        let round = RoundChange { round: 0, counts: played.counts(), heard };
-        let sums = self.sum(&self.setup, &[played])?;
-        let change = SumsChange { segment: 0, hash: model_hash(&sums) };
-        let changes = Changes { rounds: vec![round], sums: vec![change] };
-        Ok(Planned { changes, sums: BTreeMap::from([(0, Arc::new(sums))]), anew: None, rounds: Vec::new() })
     }
 }
 

@@ -6,9 +6,9 @@
 
 use super::{
     Changes, Command, Entry, Journal, Record, Sha,
-    campaign::digest_of,
     decision::{digest_outcomes, hear},
     original::are_there,
+    rows::digest_of,
 };
 use crate::Error;
 use std::collections::BTreeMap;

@@ -1,20 +1,17 @@
-//! An open campaign: the state after the journal's last entry, and the checked way to its rows.
+//! An open campaign: the state after the journal's last entry, its rounds and its segments.
 //!
-//! Opening reads the newest checkpoint and the entries after it. Rows read later are checked against the state:
-//! decisions by their digest, outcomes by the hash of all outcomes of their round, sums by the hash in the entry that
-//! wrote them. Only [`verify`](Campaign::verify) reads everything.
+//! Opening reads the newest checkpoint and the entries after it (`opening.rs`). Rows read later are checked against the
+//! state (`rows.rs`), as are rules of before (`in_force.rs`). Only [`verify`](Campaign::verify) reads everything.
 
 use super::{
-    Command, Counts, DecisionId, Entry, Flaw, Head, Heard, Journal, Kept, Kind, Outcome, Refusal, RoundInfo, Rules,
-    Sent, Setup, Sha, Tag, blocks,
-    decision::{DecisionDigest, digest_outcomes, hear_all},
-    fold::{Last, Played, segment_of},
+    Command, Entry, Head, Journal, Kind, Refusal, RoundInfo, Setup, Sha, Tag, blocks,
+    fold::segment_of,
+    opening::{Opened, newest},
     recent::{Away, Recent},
     settled::Shelf,
     state::{Held, State},
-    sums,
 };
-use crate::{Error, config::Config, recipe::Recipe};
+use crate::Error;
 use armwise::Model;
 use std::{
     borrow::Cow,
@@ -127,12 +124,6 @@ impl Campaign {
         self.setup.tag
     }
 
-    /// What `init` froze, with the rules that hold now.
-    #[must_use]
-    pub fn setup(&self) -> &Setup {
-        &self.setup
-    }
-
     /// Lets the journal take up no more than so many bytes from now on, or as many as there are.
     ///
     /// # Errors
@@ -141,112 +132,9 @@ impl Campaign {
         self.journal.limit(bytes)
     }
 
-    /// The entry with the rules that hold now.
-    pub(crate) fn rules_seq(&self) -> u64 {
-        self.rules_now
-    }
-
     /// How often the catalogue of arms changed.
     pub(crate) fn count_arms_changes(&self) -> u64 {
         self.state.arms.0
-    }
-
-    /// What `init` froze, without what later entries changed.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`].
-    pub fn first_setup(&self) -> Result<Setup, Error> {
-        let first = self.amended(1)?;
-        let (config, recipe) = (first.config, first.recipe.unwrap_or_else(|| self.setup.recipe.clone()));
-        Ok(Setup { config, recipe, ..self.setup.clone() })
-    }
-
-    /// The rules that hold now.
-    #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.setup.config
-    }
-
-    /// The rules that held when a round was chosen.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Damaged`].
-    pub fn config_of(&self, round: u64) -> Result<Cow<'_, Config>, Error> {
-        self.rules(self.info(round)?.rules)
-    }
-
-    /// The rules that held after entry `until`.
-    pub(super) fn config_after(&self, until: u64) -> Result<Cow<'_, Config>, Error> {
-        self.rules(self.state.rules.iter().rev().find(|rules| rules.seq <= until).map_or(1, |rules| rules.seq))
-    }
-
-    /// The rules in an entry.
-    pub(super) fn rules(&self, seq: u64) -> Result<Cow<'_, Config>, Error> {
-        if seq == self.rules_now {
-            return Ok(Cow::Borrowed(&self.setup.config));
-        }
-        Ok(Cow::Owned(self.amended(seq)?.config))
-    }
-
-    /// What an entry says of the rules, checked.
-    pub(super) fn amended(&self, seq: u64) -> Result<Rules, Error> {
-        let Some(known) = self.state.rules.iter().find(|rules| rules.seq == seq) else {
-            return Err(self.damaged(format!("entry {seq} holds no rules")));
-        };
-        let entry = self.journal.entry(seq)?.filter(|entry| Sha::of(&entry.body) == known.body);
-        match entry.as_ref().map(Entry::command) {
-            Some(Ok(Command::Init(setup))) => {
-                Ok(Rules { config: setup.config, blocks: Vec::new(), recipe: Some(setup.recipe) })
-            }
-            Some(Ok(Command::Amend(rules))) => Ok(*rules),
-            _ => Err(self.damaged(format!("entry {seq} is not the one that the journal vouches for"))),
-        }
-    }
-
-    /// Makes the rules of entry `seq` those that hold now.
-    pub(super) fn obey(&mut self, seq: u64, rules: Rules) {
-        if !rules.blocks.is_empty() {
-            self.blocks = rules.blocks;
-        }
-        if let Some(recipe) = rules.recipe {
-            self.setup.recipe = recipe;
-        }
-        (self.setup.config, self.rules_now) = (rules.config, seq);
-    }
-
-    /// The entry whose recipe held after entry `until`.
-    pub(super) fn recipe_seq(&self, until: u64) -> u64 {
-        self.state.recipes.iter().rev().copied().find(|&seq| seq <= until).unwrap_or(1)
-    }
-
-    /// The recipe that held after entry `until`.
-    pub(super) fn recipe_of_entry(&self, until: u64) -> Result<Cow<'_, Recipe>, Error> {
-        let seq = self.recipe_seq(until);
-        // While a campaign is opened, `rules_now` is the first entry, whose recipe it has.
-        if seq == self.recipe_seq(self.rules_now) {
-            return Ok(Cow::Borrowed(&self.setup.recipe));
-        }
-        match self.amended(seq)?.recipe {
-            Some(recipe) => Ok(Cow::Owned(recipe)),
-            None => Err(self.damaged(format!("entry {seq} holds no recipe"))),
-        }
-    }
-
-    /// The recipe that made the features of a round when it was chosen.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Damaged`].
-    pub fn recipe_of(&self, round: u64) -> Result<Cow<'_, Recipe>, Error> {
-        self.recipe_of_entry(self.info(round)?.seq)
-    }
-
-    /// Rules and recipe as they were after entry `until`.
-    pub(super) fn setup_after(&self, until: u64) -> Result<Cow<'_, Setup>, Error> {
-        if until >= self.rules_now {
-            return Ok(Cow::Borrowed(&self.setup));
-        }
-        let (config, recipe) = (self.config_after(until)?.into_owned(), self.recipe_of_entry(until)?.into_owned());
-        Ok(Cow::Owned(Setup { config, recipe, ..self.setup.clone() }))
     }
 
     /// A round, or what happened before the first one.
@@ -257,24 +145,9 @@ impl Campaign {
         }
     }
 
-    /// How many customers the table of a round had, and the entry whose model chose it.
-    pub(crate) fn chosen_from(&self, round: u64) -> Result<(Option<u64>, u64), Error> {
-        let seq = self.round(round)?.seq;
-        Ok(match self.journal.entry(seq)?.map(|entry| entry.command()) {
-            Some(Ok(Command::Choose(chosen))) => (Some(chosen.customers), chosen.model.unwrap_or(seq)),
-            _ => (None, seq),
-        })
-    }
-
     /// Whether past sends were learned before the first round.
     pub(crate) fn has_logged(&self) -> bool {
         self.state.logged.is_some()
-    }
-
-    /// The features.
-    #[must_use]
-    pub fn recipe(&self) -> &Recipe {
-        &self.setup.recipe
     }
 
     /// The journal's last entry; its hash covers the whole history.
@@ -425,162 +298,8 @@ impl Campaign {
         })
     }
 
-    /// All entries, their chain checked.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`].
-    pub fn entries(&self) -> Result<Vec<Entry>, Error> {
-        let entries = self.journal.entries(0)?;
-        let mut head = Head::none();
-        for entry in &entries {
-            entry.follows(&head).map_err(|problem| self.damaged(problem))?;
-            head = entry.head();
-        }
-        Ok(entries)
-    }
-
-    /// The decisions of a round, checked.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] for a round that was not chosen, [`Error::Damaged`].
-    pub fn sent(&self, round: u64) -> Result<Vec<Sent>, Error> {
-        let mut all = Vec::new();
-        self.each_sent(round, &mut |sent| all.push(sent))?;
-        Ok(all)
-    }
-
-    /// The decisions of a round one after the other. They are checked when the last one has been taken, so nothing may
-    /// be believed before this returns.
-    pub(super) fn each_sent(&self, round: u64, take: &mut dyn FnMut(Sent)) -> Result<(), Error> {
-        self.not_compacted(round)?;
-        if let Some(played) = self.recent.borrow().rounds.get(&round) {
-            played.decisions.iter().cloned().for_each(take);
-            return Ok(());
-        }
-        let info = self.info(round)?;
-        let (count, digest) = digest_of(&*self.journal, round, info.seq, take)?;
-        self.check(info.seq, (info.decisions, info.digest), (count, digest))
-    }
-
-    /// The outcomes of an entry, checked.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Damaged`].
-    pub fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
-        let unknown = || Error::NotFound { what: "entry", name: seq.to_string(), hint: String::new() };
-        self.outcomes_of(&self.journal.entry(seq)?.ok_or_else(unknown)?)
-    }
-
-    pub(super) fn outcomes_of(&self, entry: &Entry) -> Result<Vec<Outcome>, Error> {
-        let outcomes = self.journal.outcomes(entry.seq)?;
-        self.check(entry.seq, (entry.rows, entry.digest), (outcomes.len() as u64, digest_outcomes(&outcomes)))?;
-        Ok(outcomes)
-    }
-
-    fn check(&self, seq: u64, expected: (u64, Sha), found: (u64, Sha)) -> Result<(), Error> {
-        if expected == found {
-            return Ok(());
-        }
-        Err(self.damaged(format!("the {} rows of entry {seq} do not have their digest", found.0)))
-    }
-
-    /// All outcomes of a round's decisions, checked.
-    pub(super) fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
-        self.not_compacted(round)?;
-        let info = self.info(round)?;
-        if let Some(known) = self.recent.borrow().heard.get(&round).filter(|known| hear_all(known) == info.heard) {
-            return Ok(known.clone());
-        }
-        let mut heard = self.journal.heard(round)?;
-        // A reader does not see what is written meanwhile.
-        heard.retain(|heard| heard.seq <= self.head.seq);
-        if hear_all(&heard) == info.heard {
-            return Ok(heard);
-        }
-        Err(self.damaged(format!("the {} outcomes of round {round} do not have their hash", heard.len())))
-    }
-
-    /// A round with all that was known of it after entry `until`, and with the features that the recipe of that time
-    /// makes of its decisions.
-    pub(crate) fn played(&self, round: u64, until: u64) -> Result<Played, Error> {
-        let recipe = if self.recipe_seq(until) > self.recipe_seq(self.info(round)?.seq) {
-            Some(self.recipe_of_entry(until)?)
-        } else {
-            None
-        };
-        self.played_by(round, until, recipe.as_deref())
-    }
-
-    /// As [`played`](Self::played), with the features that a recipe makes; as they were chosen, if none is given.
-    pub(super) fn played_by(&self, round: u64, until: u64, recipe: Option<&Recipe>) -> Result<Played, Error> {
-        if let Some(played) = self.recent.borrow().rounds.get(&round).filter(|_| until >= self.head.seq) {
-            return Ok(played.clone());
-        }
-        let info = self.info(round)?;
-        let mut heard = self.heard(round)?;
-        heard.retain(|heard| heard.seq <= until);
-        let by = |seq: Option<u64>| seq.is_some_and(|seq| seq <= until);
-        let mut decisions = self.sent(round)?;
-        // Of a revoked round nothing is learned, so its features may stay.
-        if let Some(recipe) = recipe.filter(|_| !by(info.revoked_by)) {
-            let features = self.re_expressed(round, recipe)?;
-            decisions.iter_mut().zip(features).for_each(|(sent, features)| sent.features = features.into());
-        }
-        // No negative zero, since a journal may lose its sign.
-        let config = self.config_of(round)?;
-        let default = config.reward.default + 0.0;
-        Ok(Played {
-            round,
-            decisions,
-            last: Last::of(&heard),
-            closed: by(info.closed_by),
-            revoked: by(info.revoked_by),
-            default,
-            hold_out_alike: info.hold_out_alike,
-            hold_out_default: config.hold_out_default(),
-            aside: self.aside(round, until)?,
-        })
-    }
-
-    /// What became of a round's decisions, in numbers, the hold-out's included.
-    pub(super) fn counts(&self, info: &RoundInfo) -> Result<Counts, Error> {
-        if info.counts.hold_out.counted { Ok(info.counts) } else { Ok(self.played(info.round, u64::MAX)?.counts()) }
-    }
-
-    /// The decisions of a round that are still pending because the rows about them were put aside, and why, as it was
-    /// after entry `until`; by flaw, ascending.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`].
-    pub(super) fn still_aside(&self, round: u64, until: u64) -> Result<BTreeMap<Flaw, Vec<u32>>, Error> {
-        let mut aside = self.aside(round, until)?;
-        if aside.is_empty() || self.round(round)?.revoked_by.is_some_and(|seq| seq <= until) {
-            return Ok(BTreeMap::new());
-        }
-        for heard in self.heard(round)?.into_iter().filter(|heard| heard.seq <= until) {
-            aside.remove(&heard.outcome.decision.number);
-        }
-        let mut by_flaw: BTreeMap<Flaw, Vec<u32>> = BTreeMap::new();
-        aside.into_iter().for_each(|(number, flaw)| by_flaw.entry(flaw).or_default().push(number));
-        Ok(by_flaw)
-    }
-
-    /// The numbers of a round's decisions about which rows were put aside until entry `until`, and why.
-    pub(super) fn aside(&self, round: u64, until: u64) -> Result<BTreeMap<u32, Flaw>, Error> {
-        let away = self.away_with(round)?;
-        let of_round = away.as_deref().unwrap_or(&self.state).aside.get(&round).into_iter().flatten();
-        Ok(of_round.filter(|(_, (seq, _))| *seq <= until).map(|(&number, &(_, flaw))| (number, flaw)).collect())
-    }
-
-    /// Whether a row about a decision was put aside until entry `until`.
-    pub(super) fn is_aside(&self, id: DecisionId, until: u64) -> Result<bool, Error> {
-        let away = self.away_with(id.round)?;
-        let of_round = away.as_deref().unwrap_or(&self.state).aside.get(&id.round);
-        Ok(of_round.and_then(|aside| aside.get(&id.number)).is_some_and(|(seq, _)| *seq <= until))
-    }
-
     /// The segment that is put away and has a round that has not come back.
-    fn away_with(&self, round: u64) -> Result<Option<Arc<State>>, Error> {
+    pub(super) fn away_with(&self, round: u64) -> Result<Option<Arc<State>>, Error> {
         if round == 0 || self.rounds().contains_key(&round) {
             return Ok(None);
         }
@@ -614,89 +333,5 @@ impl Campaign {
         let rounds = self.rounds().values().filter(|info| info.seq <= until).map(|info| self.segment_of(info.round));
         let all: BTreeSet<u64> = logged.chain(settled).chain(rounds).collect();
         all.into_iter().collect()
-    }
-}
-
-/// How many decisions a journal has for a round and their digest; each must belong to the entry `seq`.
-pub(super) fn digest_of(
-    journal: &dyn Journal,
-    round: u64,
-    seq: u64,
-    take: &mut dyn FnMut(Sent),
-) -> Result<(u64, Sha), Error> {
-    let mut digest = DecisionDigest::default();
-    journal.each_decision(round, &mut |of, sent| {
-        if of != seq {
-            let problem = format!("a decision of round {round} belongs to entry {of}, not to {seq}");
-            return Err(Error::Damaged { path: journal.path().to_owned(), problem, cause: None });
-        }
-        digest.add(&sent);
-        take(sent);
-        Ok(())
-    })?;
-    Ok(digest.finish())
-}
-
-/// What opening finds.
-pub(super) struct Opened {
-    pub(super) state: State,
-    pub(super) head: Head,
-    pub(super) prefix: Option<Prefix>,
-    pub(super) checkpoint: u64,
-}
-
-/// Where a journal stands: from its newest checkpoint on, or from its first entry.
-pub(super) fn newest(journal: &dyn Journal) -> Result<Opened, Error> {
-    let kept = match journal.kept()? {
-        Some(kept) => from_checkpoint(journal, &kept)?,
-        None => None,
-    };
-    kept.map_or_else(|| Ok(walk(journal)?.0), Ok)
-}
-
-/// The state that a checkpoint vouches for, led on by the entries after it; none if what is stored is damaged.
-fn from_checkpoint(journal: &dyn Journal, kept: &Kept) -> Result<Option<Opened>, Error> {
-    let mut entries = journal.entries(kept.seq.saturating_sub(2))?.into_iter();
-    let (Some(before), Some(entry)) = (entries.next(), entries.next()) else { return Ok(None) };
-    if entry.seq != kept.seq || entry.follows(&before.head()).is_err() {
-        return Ok(None);
-    }
-    let Ok(Command::Checkpoint(vouched)) = entry.command() else { return Ok(None) };
-    if Sha::of(&kept.state) != vouched.state || Sha::of(&kept.model) != vouched.model {
-        return Ok(None);
-    }
-    let read = State::decode(&kept.state, vouched.format).zip(sums::decode(&kept.model));
-    let Some((state, model)) = read else { return Ok(None) };
-    let prefix = Some(Prefix { through: vouched.through, model });
-    let mut opened = Opened { state, head: entry.head(), prefix, checkpoint: entry.seq };
-    let mut shelf = Shelf::of(journal);
-    for entry in entries {
-        opened.follow(&entry, &mut shelf).map_err(|problem| shelf.error(journal.path(), problem))?;
-    }
-    Ok(Some(opened))
-}
-
-/// The state that all entries lead to, and the rounds that they put away.
-pub(super) fn walk(journal: &dyn Journal) -> Result<(Opened, Shelf<'static>), Error> {
-    let mut opened = Opened { state: State::new(), head: Head::none(), prefix: None, checkpoint: 0 };
-    let mut shelf = Shelf::default();
-    journal.each_entry(0, &mut |entry| {
-        let damaged = |problem| Error::Damaged { path: journal.path().to_owned(), problem, cause: None };
-        opened.follow(&entry, &mut shelf).map_err(damaged)
-    })?;
-    Ok((opened, shelf))
-}
-
-impl Opened {
-    fn follow(&mut self, entry: &Entry, shelf: &mut Shelf<'_>) -> Result<(), String> {
-        entry.follows(&self.head)?;
-        let changed = self.state.apply(entry, shelf)?;
-        self.head = entry.head();
-        self.prefix.take_if(|prefix| changed.is_some_and(|segment| segment <= prefix.through));
-        if entry.kind == Kind::Checkpoint {
-            // The bytes are missing or damaged, so the model of the checkpoint is unusable too.
-            (self.checkpoint, self.prefix) = (entry.seq, None);
-        }
-        Ok(())
     }
 }

@@ -5,9 +5,9 @@
 
 use super::{
     Campaign, Changes, Closing, Command, Entry, Head, Kind, News, Sha,
-    campaign::{Opened, newest},
     decision::{digest_outcomes, digest_sent},
     fold::{Last, Played},
+    opening::{Opened, newest},
     recent::{Away, Recent},
     settled::Shelf,
     sums,

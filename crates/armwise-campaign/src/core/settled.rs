@@ -78,7 +78,7 @@ impl<'a> Shelf<'a> {
                 // The bytes only save time: the entries say the same. Where others write, the bytes are likelier those of a later
                 // checkpoint, which whoever asks goes on to first.
                 if own.is_none() && !journal.is_shared() {
-                    let walked = self.ask(super::campaign::walk(journal))?;
+                    let walked = self.ask(super::opening::walk(journal))?;
                     own = walked.1.put.get(&segment).and_then(|bytes| read(bytes, settled));
                 }
                 own

@@ -41,6 +41,7 @@ impl Place {
     ///
     /// # Errors
     /// [`Error::Usage`], with what was to be done in its text.
+    #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "without PostgreSQL all are in files"))]
     pub fn file(path: &Path, what: &str) -> Result<PathBuf, Error> {
         match Self::of(path)? {
             Self::File(path) => Ok(path),
