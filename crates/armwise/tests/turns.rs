@@ -264,6 +264,36 @@ fn laziness_changes_nothing() {
     }
 }
 
+/// What the contract asks of every algorithm: threads and the order of the rows change nothing.
+#[test]
+fn threads_and_row_order_change_nothing() {
+    const N: usize = 3_000;
+    const D: usize = 40;
+    let x = rows(6, 1, N, D);
+    let reversed: Vec<f64> = x.chunks(D).rev().flatten().copied().collect();
+    let ids: Vec<u64> = (0..N as u64).rev().collect();
+    let mut model = Model::new(D, 1).expect("a shape");
+    for row in x.chunks(D).take(400) {
+        model.observe(&Observation { t: 1, block: 0, x: row, reward: row[0] + 0.3 * row[1] }).expect("finite");
+    }
+    for diversity in [0.0, 0.3] {
+        let policy = HallucinatedC2ucb { diversity, ..HallucinatedC2ucb::new(0.5, 0.4) };
+        let learner = Learner::with_model(Algorithm::HallucinatedC2ucb(policy), model.clone()).expect("parameters");
+        let choose = |arms: &Arms<'_>, ties, threads| {
+            let learner = learner.clone().with_ties(ties);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            bits(&pool.install(|| learner.choose(Round::new(1, 2), arms, &Constraint::top_k(60)).expect("arms")))
+        };
+        let (there, back) = (Arms::new(&x, D).expect("rows"), Arms::new(&reversed, D).expect("rows"));
+        let back = back.with_ids(&ids).expect("unique");
+        for ties in [Ties::ById, Ties::Random] {
+            let one = choose(&there, ties, 1);
+            assert_eq!(one, choose(&there, ties, 2), "diversity {diversity}, {ties:?}");
+            assert_eq!(one, choose(&back, ties, 2), "diversity {diversity}, {ties:?}");
+        }
+    }
+}
+
 /// With alpha and diversity 0 the means decide, as in C2UCB; and what has no turns is refused.
 #[test]
 fn ends_and_refusals() {
