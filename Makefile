@@ -183,6 +183,7 @@ python: python/requirements-test.txt build
 	cd $(WHEEL)/empty && ARMWISE_OBP=$(CURDIR)/$(WHEEL)/obp ARMWISE_COMMAND=$(CURDIR)/target/release/armwise ../venv/bin/python -m pytest -q -p no:cacheprovider $(CURDIR)/python/tests
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/bench/tables.py --quick
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/quickstart.py
+	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/examples/slate.py
 	cd $(WHEEL)/empty && ../venv/bin/python $(CURDIR)/docs/tools/pages.py
 
 # The documentation as a site in target/site/html; then its links, and that it loads nothing from another host.

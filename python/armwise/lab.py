@@ -1,5 +1,8 @@
 """The laboratory: the paper's two problems, and policies playing them on the same rounds.
 
+A study of `armwise simulate` has more: `kind = "two-sets"`, and clusters whose theta turns (`turn`). Here they are an
+`Environment` of one's own.
+
 >>> import armwise as aw
 >>> problem = aw.lab.clustered(angle=1.2, d=5, n=400, k=20, rounds=5)
 >>> results = aw.lab.run(problem, [aw.C2UCB(alpha=0.1), aw.ArmWiseTS(v=0.1)], trials=20)

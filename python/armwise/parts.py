@@ -106,6 +106,7 @@ class Choice:
         wanted = resolve(constraint, k)
         if not isinstance(wanted, int | Constraint):
             raise TypeError("an oracle written in Python sees all arms at once: use policy.choose")
+        policy._caution(wanted)
         columns = [*(wanted.columns() if isinstance(wanted, Constraint) else ()), *policy._scope_columns()]
         labels = {
             name: sorted(map(str, values))

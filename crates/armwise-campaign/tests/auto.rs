@@ -67,6 +67,25 @@ fn rounds_that_disagree_are_named() {
     assert!(report(&campaign).unwrap().summary.iter().any(|line| line.starts_with("Rounds 6 to 7 disagree")));
 }
 
+/// Nine rounds that may still be answered: nothing is judged, and `status` says why; closing one is enough.
+#[test]
+fn status_says_why_drift_is_not_judged() {
+    let folder = Folder::new("auto-waits");
+    let table = folder.write("customers.csv", customers(400));
+    let mut campaign = begin(&folder, &table, RULES).unwrap();
+    for round in 1..=9 {
+        assert_eq!(status(&campaign).unwrap().drift_waits_for, None, "before round {round}");
+        let round = choose_round(&mut campaign, &table).unwrap().round;
+        let sent = campaign.sent(round).unwrap()[0].id;
+        let text = format!("decision,reward\n{},1\n", campaign.tag().name(sent));
+        learn_text(&mut campaign, &folder, Feedback::Rewards, &text).unwrap();
+    }
+    let told = status(&campaign).unwrap();
+    assert_eq!((told.drift_waits_for, told.drift), (Some(9), None));
+    close(&mut campaign, 1, None).unwrap();
+    assert_eq!(status(&campaign).unwrap().drift_waits_for, None);
+}
+
 /// With gamma = "auto" a campaign forgets once the market has changed: `status`, the summary and the report name the
 /// factor, a reopened one has the same model, and the journal alone gives it again.
 #[test]

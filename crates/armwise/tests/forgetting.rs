@@ -102,6 +102,31 @@ fn the_factor_is_the_one_that_predicted_best() {
 
 /// The sums in force are the sums of all rewards, each with gamma to the power of its age: exactly while rounds are kept
 /// one by one; later within the sixteenth of the age that spans are wide.
+/// Where 256 rounds are a segment, the factors are for a segment: the same evidence as of single rounds, told for a round.
+#[test]
+fn segments_of_many_rounds_are_judged_by_the_segment() {
+    let sums = |unit: u64| -> Vec<Model> {
+        let by_round = |t: u64| {
+            let mut model = Model::new(D, 2).expect("a shape");
+            for seen in data(3, 12, 40, 6).iter().filter(|seen| seen.0 == t) {
+                let last = Observation { t: seen.0 * unit, ..observation(seen) };
+                model.observe(&last).expect("finite");
+            }
+            model
+        };
+        (1..=12).map(by_round).collect()
+    };
+    let (of_rounds, better) = Model::forgetting(&sums(1)).expect("squares").expect("enough");
+    let (of_segments, same) = Model::forgetting_by(&sums(256), 256).expect("squares").expect("enough");
+    assert!(of_rounds < 1.0 && better > 3.0, "theta changes: {of_rounds}, {better}");
+    assert_eq!(same.to_bits(), better.to_bits());
+    assert!((of_segments.powi(256) - of_rounds).abs() < 1e-12, "{of_segments} for {of_rounds}");
+    // By the round no factor says that: 0.99 leaves 8 % of what was known a segment before, and 1 leaves all.
+    let by_round = Model::forgetting(&sums(256)).expect("squares").expect("enough").0;
+    assert!((by_round.powi(256) - of_rounds).abs() > 0.01, "{by_round} for {of_rounds}");
+    assert!(Model::forgetting_by(&sums(1), 0).is_err());
+}
+
 #[test]
 fn every_round_counts_by_its_age() {
     for (rounds, exact) in [(12, true), (90, false)] {

@@ -131,6 +131,15 @@ fn the_ends_of_the_switch_meet() {
     assert_eq!(scores(Scope::Mixed(0.0)), scores(Scope::Own));
     assert_eq!(scores(Scope::Mixed(1.0)), scores(Scope::Shared));
     assert_ne!(scores(Scope::BestOf(BestOf::Draws(2))), scores(Scope::BestOf(BestOf::Draws(1))));
+    // Whatever equals own draws explores as much by itself, and is warned of where own draws are.
+    let auto = |scope| Algorithm::ArmWiseTs(ArmWiseTs { scope, ..ArmWiseTs::new(Lambda::Auto, Schedule::Auto) });
+    let v = |scope| taught(auto(scope), 5, 1).auto(Round::new(1, 7)).expect("factors").and_then(|auto| auto.v);
+    let sets = Constraint::Explicit(Explicit { super_arms: Vec::new() });
+    for alone in [Scope::Mixed(0.0), Scope::BestOf(BestOf::Draws(1)), Scope::BestOf(BestOf::Enough { k: 1 })] {
+        assert!(alone.draws_alone() && v(alone) == v(Scope::Own), "{alone:?}");
+        assert!(sets.caution(&ts(alone)).is_some(), "{alone:?}");
+    }
+    assert!(v(Scope::Mixed(0.1)) > v(Scope::Own) && sets.caution(&ts(Scope::Mixed(0.1))).is_none());
 }
 
 /// A constraint that does not say that it looks at the best only, so that every arm is scored in f64.

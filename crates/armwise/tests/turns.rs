@@ -264,6 +264,36 @@ fn laziness_changes_nothing() {
     }
 }
 
+/// What the contract asks of every algorithm: threads and the order of the rows change nothing.
+#[test]
+fn threads_and_row_order_change_nothing() {
+    const N: usize = 3_000;
+    const D: usize = 40;
+    let x = rows(6, 1, N, D);
+    let reversed: Vec<f64> = x.chunks(D).rev().flatten().copied().collect();
+    let ids: Vec<u64> = (0..N as u64).rev().collect();
+    let mut model = Model::new(D, 1).expect("a shape");
+    for row in x.chunks(D).take(400) {
+        model.observe(&Observation { t: 1, block: 0, x: row, reward: row[0] + 0.3 * row[1] }).expect("finite");
+    }
+    for diversity in [0.0, 0.3] {
+        let policy = HallucinatedC2ucb { diversity, ..HallucinatedC2ucb::new(0.5, 0.4) };
+        let learner = Learner::with_model(Algorithm::HallucinatedC2ucb(policy), model.clone()).expect("parameters");
+        let choose = |arms: &Arms<'_>, ties, threads| {
+            let learner = learner.clone().with_ties(ties);
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            bits(&pool.install(|| learner.choose(Round::new(1, 2), arms, &Constraint::top_k(60)).expect("arms")))
+        };
+        let (there, back) = (Arms::new(&x, D).expect("rows"), Arms::new(&reversed, D).expect("rows"));
+        let back = back.with_ids(&ids).expect("unique");
+        for ties in [Ties::ById, Ties::Random] {
+            let one = choose(&there, ties, 1);
+            assert_eq!(one, choose(&there, ties, 2), "diversity {diversity}, {ties:?}");
+            assert_eq!(one, choose(&back, ties, 2), "diversity {diversity}, {ties:?}");
+        }
+    }
+}
+
 /// With alpha and diversity 0 the means decide, as in C2UCB; and what has no turns is refused.
 #[test]
 fn ends_and_refusals() {
@@ -285,7 +315,7 @@ fn ends_and_refusals() {
 }
 
 /// 20,000 arms of 51 features, k = 200, in turns with C2UCB: run it by name on a machine that has time. Prints the
-/// ratio of medians.
+/// ratios.
 #[test]
 #[ignore = "a measurement"]
 #[expect(clippy::print_stdout, reason = "the measurement")]
@@ -306,7 +336,7 @@ fn a_choice_in_turns_takes_at_most_three_times_that_of_c2ucb() {
         let diverse = learner(Algorithm::HallucinatedC2ucb(diverse));
         let plain = learner(Algorithm::C2ucb(C2ucb::new(1.0, alpha)));
         let mut times = [Vec::new(), Vec::new(), Vec::new()];
-        for t in 0..60 {
+        for t in 0..400 {
             for (times, learner) in times.iter_mut().zip([&plain, &turns, &diverse]) {
                 let start = std::time::Instant::now();
                 let decision = learner.choose(Round::new(1, t), &arms, &constraint).expect("arms");
@@ -314,19 +344,21 @@ fn a_choice_in_turns_takes_at_most_three_times_that_of_c2ucb() {
                 assert_eq!(decision.arms.len(), 200);
             }
         }
-        let median = |times: &mut Vec<f64>| {
+        // The median and the least: on a machine that is busy with other work the least says more.
+        let told = times.map(|mut times| {
             times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        };
-        let [plain, turns, diverse] = &mut times;
-        let (plain, turns, diverse) = (median(plain), median(turns), median(diverse));
+            (times[times.len() / 2], times[0])
+        });
+        let [(plain, least), turns, diverse] = told;
         println!(
-            "alpha {alpha}: C2UCB {:.3} ms, turns {:.2} times, diverse {:.2} times",
+            "alpha {alpha}: C2UCB {:.3} ms, turns {:.2} times ({:.2} of the least), diverse {:.2} ({:.2})",
             1e3 * plain,
-            turns / plain,
-            diverse / plain
+            turns.0 / plain,
+            turns.1 / least,
+            diverse.0 / plain,
+            diverse.1 / least,
         );
-        // Diversity lowers the scores of all arms with every pick, so more of them are looked at again.
-        assert!(turns < 3.0 * plain && diverse < 6.0 * plain, "{turns}, {diverse} and {plain}");
+        // Diversity has a second posterior to follow.
+        assert!(turns.0 < 3.0 * plain && diverse.0 < 4.5 * plain, "{turns:?}, {diverse:?} and {plain}");
     }
 }

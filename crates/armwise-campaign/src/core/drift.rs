@@ -21,17 +21,22 @@ pub struct Disagreement {
     pub until: u64,
     /// The log Bayes factor: by how much they speak for another theta.
     pub log_factor: f64,
-    /// The forgetting factor that would have predicted the last rounds best.
+    /// The forgetting factor of a round that would have predicted the last rounds best; to have it, the rules are fitted
+    /// anew ([`refit`](super::refit)), since amending them keeps theirs.
     pub gamma: f64,
 }
 
 impl Campaign {
-    /// The rounds that disagree with those before more than chance explains; none as a rule. In at most 5 % of
-    /// campaigns in which nothing changes this ever says so. None where the rules forget already.
-    ///
-    /// # Errors
-    /// [`Error::Damaged`].
-    pub fn drift(&self, model: &Model) -> Result<Option<Disagreement>, Error> {
+    /// How many segments may still be answered, where these are so many that [`drift`](Self::drift) says nothing.
+    #[must_use]
+    pub fn drift_waits_for(&self) -> Option<usize> {
+        let forgets = matches!(self.config().gamma, Gamma::Value(gamma) if gamma < 1.0);
+        let open = self.open_and_settled().0.len();
+        (open > LAST && !forgets).then_some(open)
+    }
+
+    /// The segments with somebody who may still answer, and the others.
+    fn open_and_settled(&self) -> (Vec<u64>, Vec<u64>) {
         let segments: Vec<u64> = self.state.sums.keys().copied().collect();
         // Rounds that are put away are settled.
         let is_open = |segment: &u64| {
@@ -40,7 +45,16 @@ impl Campaign {
             let mut rounds = self.rounds().range(first..=last);
             rounds.any(|(_, info)| !info.closed() && !info.revoked() && info.counts.pending > 0)
         };
-        let (open, settled): (Vec<u64>, Vec<u64>) = segments.into_iter().partition(is_open);
+        segments.into_iter().partition(is_open)
+    }
+
+    /// The rounds that disagree with those before more than chance explains; none as a rule. In at most 5 % of
+    /// campaigns in which nothing changes this ever says so. None where the rules forget already.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn drift(&self, model: &Model) -> Result<Option<Disagreement>, Error> {
+        let (open, settled) = self.open_and_settled();
         let unknown = model.blocks().iter().any(|block| block.rr().is_none());
         if matches!(self.config().gamma, Gamma::Value(gamma) if gamma < 1.0)
             || unknown
@@ -68,7 +82,7 @@ impl Campaign {
             since: first.first().copied().unwrap_or(0),
             until: newest.last().copied().unwrap_or(0),
             log_factor: drift.log_factor,
-            gamma: Model::forgetting(&sums)?.map_or(1.0, |(gamma, _)| gamma),
+            gamma: Model::forgetting_by(&sums, self.setup().rounds_per_segment.max(1))?.map_or(1.0, |(gamma, _)| gamma),
         }))
     }
 }

@@ -100,6 +100,9 @@ pub struct Status {
     /// Rounds that disagree with those before more than chance explains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drift: Option<Disagreement>,
+    /// How many segments may still be answered, where these are too many to say whether rounds disagree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drift_waits_for: Option<usize>,
     /// The last round whose single decisions were given up; 0 if there is none.
     #[serde(skip_serializing_if = "is_zero")]
     pub compacted: u64,
@@ -145,6 +148,7 @@ pub fn status(campaign: &Campaign) -> Result<Status, Error> {
         observations: model.blocks().iter().map(armwise::Block::count).collect(),
         auto: campaign.auto(&all)?,
         drift: campaign.drift(&all)?,
+        drift_waits_for: campaign.drift_waits_for(),
         compacted: campaign.compacted(),
         behind: campaign.is_behind(),
         rounds,

@@ -172,12 +172,23 @@ pub(super) fn status(status: &Status) -> String {
         let _ = writeln!(text, "the next round, as the rewards tell: {auto}");
     }
     if let Some(Disagreement { since, until, log_factor, gamma }) = status.drift {
-        let forget =
-            if gamma < 1.0 { format!("; gamma = {gamma} would have predicted them best") } else { String::new() };
+        let forget = if gamma < 1.0 {
+            format!("; gamma = {gamma} would have predicted them best (`armwise refit` takes it)")
+        } else {
+            String::new()
+        };
         let _ = writeln!(
             text,
             "warning: rounds {since} to {until} disagree with those before more than chance explains (log Bayes factor \
              {log_factor:.1}){forget}"
+        );
+    }
+    if let Some(waiting) = status.drift_waits_for {
+        let of = if status.rounds.iter().any(|round| round.through.is_some()) { "segments" } else { "rounds" };
+        let _ = writeln!(
+            text,
+            "whether interests change is not judged: {waiting} {of} may still be answered, and those who answer early are not \
+             like the others; `armwise close` ends what is over"
         );
     }
     if status.compacted > 0 {

@@ -54,6 +54,10 @@ pub(super) fn run(plan: &Plan, seed: u64, session: &Session<'_>) -> Result<TwoSe
         ("λ = 1, the theory's schedules", &|k| players(k, 1.0, &theory(k, 2 * k, rounds))),
         ("λ = v = α = 1", &|k| players(k, 1.0, &1.0.into())),
     ];
+    let own = players(1, 1.0, &1.0.into())?;
+    if let Some(caution) = own.iter().find_map(|(_, _, algorithm)| world::Choice::Explicit.caution(algorithm)) {
+        session.watch().note(&format!("this experiment shows why {caution}"));
+    }
     let panel = |(label, players): &(&str, MakePlayers<'_>)| {
         let worlds = ks.iter().map(|&k| world::TwoSets::new(k, rounds)).collect::<Result<Vec<_>, Error>>()?;
         let made = ks.iter().map(|&k| players(k)).collect::<Result<Vec<_>, Error>>()?;
@@ -189,7 +193,7 @@ pub(super) fn refutation(k: usize, rounds: f64) -> Result<Refutation, Error> {
 mod tests {
     use super::*;
 
-    /// The bound on the probability is compared with a simulation of the sums at a size where the set is sometimes tried.
+    /// By arithmetic alone; what is played is in the figure.
     #[test]
     fn theorem_1_is_contradicted_where_the_better_set_is_never_tried() {
         let found = refutation(1000, 1e10).unwrap();

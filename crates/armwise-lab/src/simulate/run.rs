@@ -101,6 +101,10 @@ pub(super) fn run(study: &Study, path: &Path, watch: &dyn Watch) -> Result<Simul
             play(study, path, &session, world, problem, 1)
         }
         Problem::TwoSets(world) => {
+            let mut settings = study.algorithms.iter().flatten();
+            if let Some(caution) = settings.find_map(|setting| world.choice.caution(&setting.algorithm)) {
+                watch.note(caution);
+            }
             let problem = json!({
                 "kind": "two-sets", "k": world.k, "theta": world.theta, "rounds": world.rounds,
                 "constraint": world.choice, "spare": world.spare,

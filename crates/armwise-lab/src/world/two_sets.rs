@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, cmp::Ordering};
 
-use armwise::{Assignment, Oracle, Pick, Scores, Selection};
+use armwise::{Algorithm, Assignment, Constraint, Explicit, Oracle, Pick, Scores, Selection};
 use serde::{Deserialize, Serialize};
 
 use super::{Game, Scene, Trial, World};
@@ -33,6 +33,14 @@ pub enum Choice {
 impl Choice {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Explicit, Self::Linear, Self::TopK, Self::Quotas, Self::Assignment];
+
+    /// What to know before this algorithm plays it: [`Constraint::caution`].
+    #[must_use]
+    pub fn caution(self, algorithm: &Algorithm) -> Option<&'static str> {
+        // The kind alone matters, and lists may be long.
+        let together = matches!(self, Self::Explicit | Self::Linear);
+        together.then(|| Constraint::Explicit(Explicit { super_arms: Vec::new() }).caution(algorithm)).flatten()
+    }
 
     /// The name on every surface.
     #[must_use]
@@ -225,19 +233,24 @@ impl Game for Opened<'_> {
 
 #[cfg(test)]
 mod tests {
-    use armwise::{Arms, Constraint, Explicit, Round, Stream, Ties, oracle::Member};
+    use armwise::{Arms, Column, Round, Stream, Ties, oracle::Member};
+
+    use serde_json::json;
 
     use super::*;
 
     fn arms(world: &TwoSets, scores: &[f64], oracle: &dyn Oracle) -> Vec<Pick> {
-        let arms = Arms::new(&*world.features, 2).unwrap();
+        let parity: Vec<f64> = (0..world.rows()).map(|row| (row % 2) as f64).collect();
+        let columns = [Column { name: "parity", values: &parity }];
+        let arms = Arms::new(&*world.features, 2).unwrap().with_columns(&columns).unwrap();
         let scores = Scores::new(scores, world.blocks(), arms, Ties::ById, Round::new(1, 2)).unwrap();
         let mut arms = oracle.argmax(&scores).unwrap().arms;
         arms.sort_unstable();
         arms
     }
 
-    /// 300 random scores, rounded so that arms tie: whole sets as the library's list, few substitutes as its linear rows, and any k as its top-k.
+    /// 300 random scores, rounded so that arms tie: whole sets as the library's list, any k as its top-k, even and odd ids
+    /// as its quotas. Any k of one kind are no linear rows of arms alone: they are compared with the better of two top-k.
     #[test]
     fn the_labs_oracle_is_the_librarys() {
         for case in 0..300u64 {
@@ -255,6 +268,14 @@ mod tests {
             let world = of(Choice::TopK, spare);
             let values = scores(&world);
             assert_eq!(arms(&world, &values, world.oracle(2)), arms(&world, &values, &Constraint::top_k(k)));
+            let world = of(Choice::Quotas, spare);
+            let values = scores(&world);
+            let (even, odd) = (k.div_ceil(2), k / 2);
+            let group =
+                |value: u32, count: usize| json!({ "column": "parity", "value": value, "min": count, "max": count });
+            let quotas = json!({ "kind": "quotas", "k": k, "min": k, "groups": [group(0, even), group(1, odd)] });
+            let quotas: Constraint = serde_json::from_value(quotas).unwrap();
+            assert_eq!(arms(&world, &values, world.oracle(2)), arms(&world, &values, &quotas), "case {case}");
             // Any k of one kind: the better of two top-k, each among its own.
             let world = of(Choice::Linear, spare);
             let values = scores(&world);

@@ -5,6 +5,7 @@
 
 mod decide;
 mod decision;
+mod factor;
 mod frozen;
 mod learn;
 mod learner;

@@ -16,10 +16,12 @@ use crate::prune;
 use crate::score::Scorer;
 use crate::{Arms, Error, Missing, Needs, Oracle, Pick, Posterior, Quality, Scores, Ties};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, binary_heap::PeekMut};
 
 /// About so many arms are put into the queue at first.
 const PART: usize = 512;
+/// So many upper ends are compared with the bar together, and most end there.
+const SCANNED: usize = 64;
 
 /// An arm in the queue.
 #[derive(Clone, Copy)]
@@ -52,15 +54,18 @@ impl PartialEq for Waiting {
 impl Eq for Waiting {}
 
 /// The arms that were scored in full at least once: what is known of them, and their features one after the other.
-#[derive(Default)]
 struct Seen {
     known: Vec<Known>,
     rows: Vec<f64>,
 }
 
 impl Seen {
-    fn row(&self, number: usize, dim: usize) -> &[f64] {
-        &self.rows[number * dim..(number + 1) * dim]
+    /// Adds an arm and gives its number.
+    fn meet(&mut self, block: &Shrinking<'_>, arms: &Arms<'_>, row: usize, upper: f64) -> usize {
+        let (number, from) = (self.known.len(), self.rows.len());
+        arms.row_onto(row, &mut self.rows);
+        self.known.push(block.meet(number, upper, &self.rows[from..]));
+        number
     }
 }
 
@@ -120,14 +125,11 @@ fn turns(
     let mut taking = oracle.taking(&scores)?.ok_or_else(|| {
         Error::Constraint("this algorithm takes one arm after another, which only top-k and quotas allow".into())
     })?;
-    let largest = uppers.iter().filter(|upper| upper.is_finite()).fold(0.0_f64, |most, upper| most.max(upper.abs()));
-    let rounding = Rounding::new(scorer, norm, turn, largest);
+    let rounding = Rounding::new(scorer, norm, turn);
     // What diversity may add to the uppers of any arm.
     let most_diverse = shrinking[0].diversity(norm * norm / turn.lambda);
-    // The arms that are not in the queue, and an upper end of all of them.
-    let mut others: Vec<usize> = (0..uppers.len()).filter(|&place| uppers[place] > f64::NEG_INFINITY).collect();
-    let (mut queue, mut bar, mut wanted) = (BinaryHeap::new(), f64::INFINITY, PART);
-    let (mut seen, mut x) = (Seen::default(), Vec::with_capacity(dim));
+    let (mut queue, mut others) = (BinaryHeap::new(), Others::new(&uppers));
+    let mut seen = Seen { known: Vec::with_capacity(PART), rows: Vec::with_capacity(PART * dim) };
     // The arms scored in full in this turn, with their widths.
     let mut full: Vec<(Waiting, f64)> = Vec::new();
     let mut turns: Vec<Turn> = Vec::new();
@@ -136,52 +138,32 @@ fn turns(
         let mut reached = f64::NEG_INFINITY;
         loop {
             let first = queue.peek().map_or(f64::NEG_INFINITY, |first: &Waiting| first.upper);
-            if !others.is_empty() && reached.max(first) <= bar + slack {
-                let (now, later);
-                (bar, now, later) = parted(&uppers, others, wanted);
-                bar += most_diverse;
-                for place in now {
-                    let diversity = if turn.diversity > 0.0 {
-                        read(arms, place / blocks, &mut x);
-                        shrinking[0].diversity(kernel::dot(&x, &x) / turn.lambda)
-                    } else {
-                        0.0
-                    };
-                    queue.push(Waiting { upper: uppers[place] + diversity, place, seen: None });
-                }
-                (others, wanted) = (later, 4 * wanted);
+            if others.count > 0 && reached.max(first) <= others.bar + most_diverse + slack {
+                let waiting = |place: usize| Waiting { upper: uppers[place] + most_diverse, place, seen: None };
+                queue.extend(others.next().into_iter().map(waiting));
                 continue;
             }
-            if queue.is_empty() || first + slack < reached {
+            let Some(mut next) = queue.peek_mut().filter(|next| next.upper.is_nan() || next.upper + slack >= reached)
+            else {
                 break;
-            }
-            let Some(mut next) = queue.pop() else { break };
+            };
             let arm = scores.pick(next.place);
             if taking.may(arm).is_none() {
+                PeekMut::pop(next);
                 continue;
             }
-            let block = &shrinking[arm.block];
-            if let Some(number) = next.seen.filter(|&number| seen.known[number].taken < block.taken) {
-                let known = &mut seen.known[number];
-                next.upper = block.follow(known, &seen.rows[number * dim..(number + 1) * dim], rounding.squares);
-                if next.upper + slack < reached.max(queue.peek().map_or(f64::NEG_INFINITY, |other| other.upper)) {
-                    queue.push(next);
-                    continue;
-                }
+            let block = &mut shrinking[arm.block];
+            let number = next.seen.unwrap_or_else(|| seen.meet(block, arms, arm.row, uppers[next.place]));
+            let (known, x) = (&mut seen.known[number], &seen.rows[number * dim..(number + 1) * dim]);
+            if block.follow(known, x) {
+                // Its place in the queue follows.
+                *next = Waiting { upper: block.upper(known, rounding.squares), seen: Some(number), ..*next };
+                continue;
             }
-            let number = *next.seen.get_or_insert_with(|| {
-                arms.row_onto(arm.row, &mut seen.rows);
-                seen.rows.len() / dim - 1
-            });
-            let known = block.know(seen.row(number, dim));
-            let (width, score) = block.score(&known);
+            let mut next = PeekMut::pop(next);
+            let (width, score) = block.score(known, x);
             if !score.is_finite() {
                 return Err(Error::ScoreOverflow { row: arm.row, block: arm.block, value: score });
-            }
-            if number < seen.known.len() {
-                seen.known[number] = known;
-            } else {
-                seen.known.push(known);
             }
             next.upper = score + 0.0;
             reached = reached.max(next.upper);
@@ -200,7 +182,8 @@ fn turns(
         if best.upper <= 0.0 && !demanded {
             continue;
         }
-        shrinking[arm.block].take(best.seen.map_or(&[], |number| seen.row(number, dim)));
+        let number = best.seen.expect("what was scored in full has a number");
+        shrinking[arm.block].take(number, &seen.rows[number * dim..(number + 1) * dim]);
         taking.take(arm);
         turns.push(Turn { arm, width, score: best.upper });
     }
@@ -208,23 +191,52 @@ fn turns(
     Ok((turns, taking.missing()))
 }
 
-/// About `wanted` of these arms with the largest upper ends, the others, and an upper end of these; all of them, and no
-/// end, where there are not many more.
-fn parted(uppers: &[f64], of: Vec<usize>, wanted: usize) -> (f64, Vec<usize>, Vec<usize>) {
-    let bar = quantile(uppers, &of, wanted);
-    let (now, later) = of.into_iter().partition(|&place| uppers[place] >= bar);
-    (bar, now, later)
+/// The arms that are not in the queue.
+struct Others<'u> {
+    uppers: &'u [f64],
+    /// They are those with upper ends below this.
+    bar: f64,
+    count: usize,
+    /// About so many come next.
+    wanted: usize,
 }
 
-/// A number that about `wanted` of these upper ends reach, by a sample; all do where there are not many more.
-fn quantile(uppers: &[f64], of: &[usize], wanted: usize) -> f64 {
-    const SAMPLE: usize = 512;
-    if of.len() <= 2 * wanted.max(SAMPLE) {
-        return f64::NEG_INFINITY;
+impl<'u> Others<'u> {
+    fn new(uppers: &'u [f64]) -> Self {
+        let count = uppers.iter().filter(|upper| **upper > f64::NEG_INFINITY).count();
+        Self { uppers, bar: f64::INFINITY, count, wanted: PART }
     }
-    let mut sample: Vec<f64> = of.iter().step_by(of.len() / SAMPLE).map(|&place| uppers[place]).collect();
-    let rank = wanted * sample.len() / of.len();
-    *sample.select_nth_unstable_by(rank, |a, b| b.total_cmp(a)).1
+
+    /// Some with the largest upper ends, and all of them where there are not many more.
+    fn next(&mut self) -> Vec<usize> {
+        let (bar, below) = (self.quantile(), self.bar);
+        let now = |upper: f64| upper >= bar && upper < below && upper > f64::NEG_INFINITY;
+        let mut next = Vec::with_capacity(2 * self.wanted);
+        for (part, uppers) in self.uppers.chunks(SCANNED).enumerate() {
+            if uppers.iter().fold(f64::NEG_INFINITY, |most: f64, upper| most.max(*upper)) >= bar {
+                let places = uppers.iter().enumerate().filter(|(_, upper)| now(**upper));
+                next.extend(places.map(|(place, _)| part * SCANNED + place));
+            }
+        }
+        (self.bar, self.count, self.wanted) = (bar, self.count - next.len(), 4 * self.wanted);
+        next
+    }
+
+    /// A number that about as many as are wanted reach, by a sample; all do where there are not many more.
+    fn quantile(&self) -> f64 {
+        const SAMPLE: usize = 512;
+        if self.count <= 2 * self.wanted.max(SAMPLE) {
+            return f64::NEG_INFINITY;
+        }
+        let step = self.uppers.len() / SAMPLE;
+        let is_other = |upper: &f64| *upper < self.bar && *upper > f64::NEG_INFINITY;
+        let mut sample: Vec<f64> = self.uppers.iter().step_by(step).copied().filter(is_other).collect();
+        let rank = self.wanted * sample.len() / self.count;
+        if rank >= sample.len() {
+            return f64::NEG_INFINITY;
+        }
+        *sample.select_nth_unstable_by(rank, |a, b| b.total_cmp(a)).1
+    }
 }
 
 /// How much a computed score may grow through rounding alone, though the exact one only falls.
@@ -238,7 +250,7 @@ struct Rounding {
 }
 
 impl Rounding {
-    fn new(scorer: &Scorer<'_>, norm: f64, turn: InTurn, largest: f64) -> Self {
+    fn new(scorer: &Scorer<'_>, norm: f64, turn: InTurn) -> Self {
         let widths = scorer.posteriors.iter().map(Posterior::widths);
         let (eta, most) = widths.fold((0.0_f64, 0.0_f64), |(eta, most), own| (eta.max(own.eta), most.max(own.most)));
         let bonus = turn.alpha * most * norm + turn.diversity;
@@ -248,7 +260,9 @@ impl Rounding {
         let (own, unit) = (4.0 * eta * (most * norm).powi(2), 8.0 * (scorer.dim as f64 + 2.0) * f64::EPSILON);
         let squares =
             Slack { own: if own.is_nan() { f64::INFINITY } else { own }, apart: unit * norm * norm / turn.lambda };
-        Self { eta, bonus, largest: largest.abs() + bonus, squares }
+        let steepest =
+            scorer.blocks.iter().map(|block| kernel::dot(&block.direction, &block.direction)).fold(0.0, f64::max);
+        Self { eta, bonus, largest: steepest.sqrt() * norm + bonus, squares }
     }
 
     fn slack(&self, taken: usize) -> f64 {
@@ -261,13 +275,9 @@ impl Rounding {
 fn longest(arms: &Arms<'_>) -> f64 {
     let mut x = Vec::with_capacity(arms.dim());
     let square = |row: usize| {
-        read(arms, row, &mut x);
+        x.clear();
+        arms.row_onto(row, &mut x);
         kernel::dot(&x, &x)
     };
     (0..arms.len()).map(square).fold(0.0, f64::max).sqrt()
-}
-
-fn read(arms: &Arms<'_>, row: usize, x: &mut Vec<f64>) {
-    x.clear();
-    arms.row_onto(row, x);
 }

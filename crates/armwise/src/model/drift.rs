@@ -8,6 +8,7 @@
 //! splits within the last 55 rounds are looked at, which can only lower the sum.
 
 use super::{Block, Model};
+use crate::error::check;
 use crate::{Error, tasks};
 use serde::Serialize;
 
@@ -113,6 +114,24 @@ impl Model {
     /// # Errors
     /// [`Error::NoSquares`], and [`Error::Mismatch`] for sums of different shapes.
     pub fn forgetting(rounds: &[Self]) -> Result<Option<(f64, f64)>, Error> {
+        Self::forgetting_by(rounds, 1)
+    }
+
+    /// The same where `unit` rounds are forgotten together, as those of a segment: the eight factors are for a unit, since
+    /// in a thousand rounds even 0.99 would forget everything. The factor that is given is for a round, as ever.
+    ///
+    /// # Errors
+    /// As [`forgetting`](Self::forgetting), and [`Error::Parameter`] for a unit of 0.
+    pub fn forgetting_by(rounds: &[Self], unit: u64) -> Result<Option<(f64, f64)>, Error> {
+        check("unit", unit as f64, unit > 0, "at least 1")?;
+        let in_units =
+            |round: &Self| Self { t: if round.t == 0 { 0 } else { (round.t - 1) / unit + 1 }, ..round.plain() };
+        let found = Self::forgetting_of(&rounds.iter().map(in_units).collect::<Vec<_>>())?;
+        let of_round = |gamma: f64| if unit == 1 { gamma } else { libm::pow(gamma, 1.0 / unit as f64) };
+        Ok(found.map(|(gamma, better)| (of_round(gamma), better)))
+    }
+
+    fn forgetting_of(rounds: &[Self]) -> Result<Option<(f64, f64)>, Error> {
         let Some((first, rest)) = rounds.split_first().filter(|(_, rest)| !rest.is_empty()) else { return Ok(None) };
         let mut all = first.plain();
         rest.iter().try_for_each(|round| all.merge(&round.plain()))?;

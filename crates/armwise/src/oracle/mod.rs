@@ -191,7 +191,8 @@ impl Constraint {
     /// What to know before this algorithm chooses under this constraint; nothing, as a rule.
     ///
     /// Independent draws of arms cancel out in a sum of arms that must be taken together, as under `explicit` and
-    /// `linear`: then a better super arm may never be tried (docs/which-algorithm.md).
+    /// `linear`: then a better super arm may never be tried (docs/which-algorithm.md). So it is in the scope `own` and in
+    /// those that equal it, `mixed` 0 and the best of 1; of a `group` only the arms tell.
     ///
     /// # Example
     /// ```
@@ -201,15 +202,17 @@ impl Constraint {
     /// assert!(sets.caution(&own).is_some() && Constraint::top_k(2).caution(&own).is_none());
     /// let shared: Algorithm = serde_json::from_str(r#"{"name": "arm-wise-ts", "scope": "shared"}"#)?;
     /// assert!(sets.caution(&shared).is_none());
+    /// let mixed: Algorithm = serde_json::from_str(r#"{"name": "arm-wise-ts", "scope": {"mixed": 0.0}}"#)?;
+    /// assert!(sets.caution(&mixed).is_some()); // nothing is shared
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn caution(&self, algorithm: &Algorithm) -> Option<&'static str> {
         let no_substitutes = matches!(self, Self::Explicit(_) | Self::Linear(_));
-        let own = matches!(algorithm, Algorithm::ArmWiseTs(policy) if policy.scope.is_own());
+        let own = matches!(algorithm, Algorithm::ArmWiseTs(policy) if policy.scope.draws_alone());
         (no_substitutes && own).then_some(
             "arm-wise TS with a draw for each arm may never try a better super arm under `explicit` or `linear`, where arms are taken \
-             together and their draws cancel out: give it the scope \"shared\", \"mixed\", \"group\" or \"best-of\", or take PC2UCB",
+             together and their draws cancel out: give it the scope \"shared\", \"mixed\" above 0, \"group\" or \"best-of\" above 1, or take PC2UCB",
         )
     }
 

@@ -78,7 +78,7 @@ impl ArmWiseTs {
     }
 
     fn v_t(&self, at: &Context<'_>) -> f64 {
-        let auto = if self.scope == Scope::Own { AUTO } else { AUTO_TOGETHER };
+        let auto = if self.scope.draws_alone() { AUTO } else { AUTO_TOGETHER };
         let v_t = self.v.at(at, self.lambda, auto, Theory::four_arms_rounds);
         if self.noise == Noise::Estimated && self.v != Schedule::Auto { v_t * sigma(at) } else { v_t }
     }

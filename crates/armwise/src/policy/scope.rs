@@ -89,6 +89,18 @@ impl Scope {
         *self == Self::Own
     }
 
+    /// Whether every arm has one plain draw of its own: the paper's scope, and what has the same law, mixed 0 and the
+    /// best of 1. A `group` may come to the same, where every arm has a value of its own, which only the arms tell.
+    #[must_use]
+    pub fn draws_alone(&self) -> bool {
+        match *self {
+            Self::Own => true,
+            Self::Mixed(rho) => rho == 0.0,
+            Self::BestOf(of) => of.draws() == 1,
+            Self::Shared | Self::Group(_) => false,
+        }
+    }
+
     /// The column that tells which arms share a number.
     #[must_use]
     pub fn column(&self) -> Option<&str> {

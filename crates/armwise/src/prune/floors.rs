@@ -7,7 +7,7 @@ use crate::oracle::pairs_above;
 use crate::score::{Scorer, rows_per_task};
 use crate::tasks::{self, share_parts};
 use crate::{Arms, Error, Oracle, Scores, Ties};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The rows, ascending, that may reach the floor of a block in which they are eligible, and perhaps some that just miss
 /// it. `means` and `widths` are prepared bounds. If a number is outside the range of f32, all rows are scored instead.
@@ -96,7 +96,7 @@ impl Pairs {
             return Ok(None);
         }
         let reaching = |bounds: Bounds| {
-            let AllEnds { uppers: upper, lowers: lower, .. } = ends(scorer, &bounds, arms)?;
+            let AllEnds { uppers: upper, lowers: lower } = ends(scorer, &bounds, arms)?;
             let lower = Scores::new(&lower, blocks, *arms, ties, scorer.round).ok()?;
             let floors = oracle.guess_floors(&lower, 1.0).ok()??;
             let pairs = if floors.len() == blocks { pairs_above(&upper, &floors) } else { return None };
@@ -123,20 +123,18 @@ impl Pairs {
 }
 
 /// The bounds of all scores.
-pub(super) struct AllEnds {
+struct AllEnds {
     /// The upper ends, row-major, -infinity where an arm is not eligible.
-    pub(super) uppers: Vec<f64>,
+    uppers: Vec<f64>,
     /// The lower ends.
-    pub(super) lowers: Vec<f64>,
-    /// The largest norm of a row, rounded.
-    pub(super) longest: f32,
+    lowers: Vec<f64>,
 }
 
 /// The bounds of all scores; none if a number is outside the range of f32.
-pub(super) fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<AllEnds> {
+fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Option<AllEnds> {
     let (blocks, rows_per_task) = (scorer.blocks.len(), rows_per_task(scorer.kernel));
     let (mut uppers, mut lowers) = (vec![0.0; arms.len() * blocks], vec![0.0; arms.len() * blocks]);
-    let (beyond, longest) = (AtomicBool::new(false), AtomicU32::new(0));
+    let beyond = AtomicBool::new(false);
     let task = |room: &mut Room, task: usize, (uppers, lowers): (&mut [f64], &mut [f64])| {
         let part = arms.slice(task * rows_per_task..task * rows_per_task + uppers.len() / blocks);
         let finite = bounds.each_block(scorer, &part, room, |block, upper, lower| {
@@ -149,14 +147,10 @@ pub(super) fn ends(scorer: &Scorer<'_>, bounds: &Bounds, arms: &Arms<'_>) -> Opt
         if !finite {
             beyond.store(true, Relaxed);
         }
-        // Numbers that are not negative are ordered as their bits are.
-        let most = room.products.norms()[..part.len()].iter().fold(0.0, |most: f32, norm| most.max(*norm));
-        longest.fetch_max(most.to_bits(), Relaxed);
     };
     let size = rows_per_task * blocks;
     share_parts(uppers.chunks_mut(size).zip(lowers.chunks_mut(size)), Room::default, task);
-    let longest = f32::from_bits(longest.into_inner());
-    (!beyond.load(Relaxed)).then_some(AllEnds { uppers, lowers, longest })
+    (!beyond.load(Relaxed)).then_some(AllEnds { uppers, lowers })
 }
 
 #[cfg(test)]

@@ -99,6 +99,37 @@ impl Bounds {
 }
 
 impl Bounds {
+    /// Calls `see` for each block with the upper ends for the arms of a part, eligible or not, whatever they draw. False
+    /// as in [`each_block`](Self::each_block).
+    pub(crate) fn each_upper(
+        &self,
+        scorer: &Scorer<'_>,
+        part: &Arms<'_>,
+        room: &mut Room,
+        mut see: impl FnMut(usize, &[f64]),
+    ) -> bool {
+        self.multiply(scorer, part, &mut room.products);
+        let Room { products, upper, .. } = room;
+        upper.resize(part.len(), 0.0);
+        for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
+            let of = self.of(scorer, formula, products, block);
+            if !of.fill(own.constant().unwrap_or(own.bonus.most), Upper(&mut *upper)) {
+                return false;
+            }
+            see(block, upper);
+        }
+        true
+    }
+
+    /// What is known of a part's arms in a block.
+    fn of<'a>(&self, scorer: &Scorer<'_>, formula: Formula, products: &'a Products<f32>, block: usize) -> Of<'a> {
+        let widths = match self.from {
+            From::Means(_) => None,
+            From::Widths(_) => Some(products.widths(block)),
+        };
+        Of { kernel: scorer.kernel, formula, dots: products.dots(block), norms: products.norms(), widths }
+    }
+
     /// Calls `see` for each block with the row and the bound of the eligible arms of a part that may reach the block's
     /// floor, and perhaps of some that do not. Draws are made only where they matter: not for arms that even the largest
     /// draw leaves below the floor, nor for those of the others whose bits tell that they cannot be large enough.
@@ -114,16 +145,7 @@ impl Bounds {
         self.multiply(scorer, part, &mut room.products);
         let Room { products, ids, coefficients, ceilings, upper, lower, places, few } = room;
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
-            let of = Of {
-                kernel: scorer.kernel,
-                formula,
-                dots: products.dots(block),
-                norms: products.norms(),
-                widths: match self.from {
-                    From::Means(_) => None,
-                    From::Widths(_) => Some(products.widths(block)),
-                },
-            };
+            let of = self.of(scorer, formula, products, block);
             let (floor, most) = (floor(block), own.constant().unwrap_or(own.bonus.most));
             places.clear();
             let tells = most < f64::INFINITY && floor > f64::NEG_INFINITY;
