@@ -10,12 +10,11 @@ use armwise_campaign::{
     Campaign as File,
     core::{hold_out as hold_out_of, sends},
     output::Existing,
-    round::{ChoiceFiles, ChooseOptions, ChosenSummary, choose},
+    round::{ChoiceFiles, ChooseOptions, choose},
     table::is_formula,
 };
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 
 use super::{
     Campaign, Failure, KeyArgument, Spreadsheets, TableArguments, print, protected, say,
@@ -56,16 +55,6 @@ pub(crate) struct Arguments {
     /// Threads; all processors unless given. The sends do not depend on it.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-}
-
-/// The summary, and what the machine did for it.
-#[derive(Serialize)]
-struct Told<'a> {
-    #[serde(flatten)]
-    summary: &'a ChosenSummary,
-    /// How long it took to find the probabilities of the sends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probabilities_seconds: Option<f64>,
 }
 
 #[expect(clippy::too_many_lines, reason = "what is printed, line by line")]
@@ -131,7 +120,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
             say("warning: the round was revoked since, so nothing should be sent\n");
         }
     }
-    let took = choice.probabilities_took();
+    // Short times are not worth a line.
+    let took = choice.probabilities_took().filter(|took| took.as_secs() >= 1);
     let aside = hold_out.as_ref().map(|file| file.path().display().to_string());
     let summary = if arguments.dry_run {
         if let Some(out) = out {
@@ -154,12 +144,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<u8, Failure> {
         summary
     };
     if arguments.campaign.json {
-        let probabilities_seconds = took.map(|took| took.as_secs_f64());
-        print(true, &Told { summary: &summary, probabilities_seconds }, String::new);
+        print(true, &summary, String::new);
     }
     say(&text::chosen(&summary, arguments.dry_run));
-    // Short times are not worth a line.
-    if let (Some(took), Some(method)) = (took.filter(|took| took.as_secs() >= 1), summary.probabilities) {
+    if let (Some(took), Some(method)) = (took, summary.probabilities) {
         let seconds = took.as_secs_f64();
         say(&format!("  the probabilities of the sends ({}) took {seconds:.1} s of it\n", method.name()));
     }
