@@ -304,9 +304,10 @@ def test_a_bad_row_at_the_end_of_a_long_partial_fit_leaves_the_policy_as_it_was(
 
 
 def test_ctrl_c_stops_a_long_partial_fit_and_nothing_is_learned() -> None:
-    x, r = np.ones((10_000, 1_500), dtype=np.float32), np.ones(10_000)
+    # Long enough for any machine: 40,000 million multiplications.
+    x, r = np.ones((20_000, 2_000), dtype=np.float32), np.ones(20_000)
     policy = aw.Greedy().partial_fit(x[:1], r[:1])
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     # A program that a shell runs in the background begins with the signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
