@@ -34,6 +34,8 @@ from threadpoolctl import threadpool_limits
 LAMBDA, V, ALPHA = 1.0, 0.1, 0.1
 # Seconds of a turn.
 TURN = 0.02
+# OpenBLAS's second thread goes on spinning for some 20 ms after its work, on the core that ours would use.
+REST = 0.06
 RESULTS = ROOT / "bench" / "results"
 # name, N, d, k, blocks, bar: one, or one for each way to store X. It is that of arm-wise TS.
 CASES = [
@@ -199,13 +201,20 @@ def timed_runs(call):
     return lambda t, count: [timed(call)[0] for _ in range(count)]
 
 
-def interleave(contestants, seconds, least=3, most=600):
+def rest(threads):
+    """Waits until numpy's other threads have gone to sleep."""
+    if threads > 1:
+        time.sleep(REST)
+
+
+def interleave(contestants, seconds, least=3, most=600, threads=1):
     """Medians and minima of the contestants' times, in turns; a contestant returns the seconds of each of its runs."""
     times = {name: [] for name in contestants}
     counts = {name: max(3, min(200, round(TURN / min(call(0, 3))))) for name, call in contestants.items()}
     begun, turns = time.perf_counter(), 0
     while turns < least or (turns < most and time.perf_counter() - begun < seconds):
         for name, call in contestants.items():
+            rest(threads)
             times[name] += call(turns * counts[name], counts[name])[(counts[name] + 1) // 3:]
         turns += 1
     return {name: {"median": statistics.median(all), "least": min(all), "runs": len(all)} for name, all in times.items()}
@@ -242,7 +251,7 @@ def choose_case(all_ours, folder, name, n, d, k, blocks, bar, threads, seconds, 
                     contestants[form] = timed_runs(lambda widths=widths: numpy_round(problem, widths, policy, k, rng))
                 if policy == "c2ucb" and storage == "f64":
                     check(all_ours[0], problem, constraint, k)
-                times = interleave(contestants, seconds)
+                times = interleave(contestants, seconds, threads=threads)
                 best = min(FORMS, key=lambda form: times[form]["median"])
                 for ours in all_ours:
                     own = {"ours": times[ours.kernel], **{who: times[who] for who in ("pass", *FORMS)}}
@@ -301,10 +310,12 @@ def catalogue_case(all_ours, folder, name, n, d, k, clusters, policies, threads)
             for t in range(ROUNDS):
                 errors = 0.1 * noise.standard_normal(k)
                 for ours in all_ours:
+                    rest(threads)
                     answer = ours.ask(choose={"t": t + 2, "constraint": {"kind": "top-k", "k": k}})
                     times[ours.kernel].append(answer["seconds"])
                     rewards = problem.x[[row for row, _ in answer["chosen"]]] @ problem.truth[:, 0] + errors
                     ours.ask(learn={"rewards": list(rewards)})
+                rest(threads)
                 times["pass"] += all_ours[0].ask(**{"pass": {"runs": 1}})["runs"]
                 times[best].append(timed(lambda: theirs(best))[0])
             means = {who: {"median": statistics.mean(all), "least": min(all), "runs": ROUNDS} for who, all in times.items()}

@@ -37,7 +37,7 @@ def measure(ours, folder, n, d, blocks, threads, seconds):
     for form in NUMPY:
         candidates[form] = timed_runs(lambda widths=FORMS[form]: numpy_round(problem, widths, "arm-wise-ts", k, rng))
     with threadpool_limits(threads):
-        times = interleave(candidates, seconds, least=2)
+        times = interleave(candidates, seconds, least=2, threads=threads)
     return times["ours"]["median"], min(times[form]["median"] for form in NUMPY)
 
 
