@@ -155,6 +155,16 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// The ids of some rows.
+    pub(crate) fn ids_of_rows(&self, rows: impl Iterator<Item = usize>, ids: &mut Vec<u64>) {
+        ids.clear();
+        match self.who {
+            Who::Numbers(first) => ids.extend(rows.map(|row| first + row as u64)),
+            Who::Ids(all) => ids.extend(rows.map(|row| all[row])),
+            Who::Names(names, first) => ids.extend(rows.map(|row| names.ids()[first + row])),
+        }
+    }
+
     /// The name of a row, where names were given.
     #[must_use]
     pub fn name(&self, row: usize) -> Option<&'a str> {

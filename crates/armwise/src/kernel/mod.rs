@@ -24,6 +24,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use line::Few;
 pub(crate) use means::Directions;
 pub(crate) use order::{ordered, unordered};
 pub(crate) use packed::{Packed, triangle};

@@ -242,11 +242,13 @@ impl Drawn {
     }
 
     /// The keys of some rows.
-    pub(crate) fn keys_of_rows(&self, keys: Keys<'_>, rows: &[usize], out: &mut Vec<u64>) {
-        out.clear();
+    pub(crate) fn keys_of_rows(&self, keys: Keys<'_>, rows: impl Iterator<Item = usize>, out: &mut Vec<u64>) {
         match self.scope.column().and_then(|name| keys.column(name)) {
-            None => out.extend(rows.iter().map(|&row| keys.id(row))),
-            Some((values, per_row)) => out.extend(rows.iter().map(|&row| key_of(values[row * per_row]))),
+            None => keys.ids_of_rows(rows, out),
+            Some((values, per_row)) => {
+                out.clear();
+                out.extend(rows.map(|row| key_of(values[row * per_row])));
+            }
         }
     }
 

@@ -28,8 +28,6 @@
 
 mod line;
 
-pub(crate) use line::Sums;
-
 use crate::policy::Times;
 
 /// Covers the error of a norm computed in f32, at most half a percent for any dimension that has a formula.

@@ -3,8 +3,8 @@
 //! Means cost d operations per arm, widths d^2. With means alone, only the range of all widths is known. That is enough
 //! to prune most arms unless the spectrum of V is wide compared with the differences between the means.
 
-use super::bound::{Both, Bound, Coefficients, Ends, Fill, Formula, Found, FromNorm, Sums, Upper};
-use crate::kernel::{Directions, Kernel, Packed, Products};
+use super::bound::{Both, Bound, Coefficients, Ends, Fill, Formula, Found, FromNorm, Upper};
+use crate::kernel::{Directions, Few, Kernel, Packed, Products};
 use crate::score::{BlockScorer, Scorer};
 use crate::{Arms, Features};
 
@@ -31,8 +31,9 @@ pub(crate) struct Room {
     upper: Vec<f64>,
     lower: Vec<f64>,
     ceilings: Vec<f32>,
-    places: Vec<usize>,
     few: Few,
+    fewer: Few,
+    widths: Vec<f32>,
 }
 
 impl Bounds {
@@ -143,61 +144,43 @@ impl Bounds {
         mut see: impl FnMut(usize, usize, Bound),
     ) -> bool {
         self.multiply(scorer, part, &mut room.products);
-        let Room { products, ids, coefficients, ceilings, upper, lower, places, few } = room;
+        let Room { products, ids, coefficients, ceilings, upper, lower, few, fewer, widths } = room;
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             let of = self.of(scorer, formula, products, block);
             let (floor, most) = (floor(block), own.constant().unwrap_or(own.bonus.most));
-            places.clear();
             let tells = most < f64::INFINITY && floor > f64::NEG_INFINITY;
             if !tells {
-                places.extend(0..part.len());
-            } else if !of.places_reaching(most, floor, upper, places) {
+                few.take(0..part.len(), of.dots, of.norms);
+            } else if !of.take_reaching(most, floor, upper, few) {
                 return false;
             }
             if part.eligible_per_row() > 0 {
-                places.retain(|&row| part.is_eligible(row, block));
+                few.retain(|row| part.is_eligible(row, block));
             }
+            let mut kept = &*few;
+            // Where widths are known, making those has cost more than draws do.
             if tells
-                && places.len() >= MANY
-                && let Some(line) = own.ceilings(part, places, ids, ceilings)
-                && !of.keep_reaching(line, ceilings, floor, few, places)
+                && of.widths.is_none()
+                && few.places().len() >= MANY
+                && let Some(line) = own.ceilings(part, few.rows(), ids, ceilings)
+                && let Some(line) = formula.rising(line, floor)
             {
+                if !scorer.kernel.above_rising(few, ceilings, line, fewer) {
+                    return false;
+                }
+                kept = fewer;
+            }
+            own.coefficients_of_rows(part, kept.rows(), ids, coefficients);
+            upper.resize(kept.places().len(), 0.0);
+            lower.resize(kept.places().len(), 0.0);
+            if !of.only(kept, widths).fill(&coefficients[..], Both { upper, lower }) {
                 return false;
             }
-            own.coefficients_of_rows(part, places, ids, coefficients);
-            upper.resize(places.len(), 0.0);
-            lower.resize(places.len(), 0.0);
-            if !few.take(of, places).fill(&coefficients[..], Both { upper, lower }) {
-                return false;
-            }
-            for (&row, (&upper, &lower)) in places.iter().zip(upper.iter().zip(&*lower)) {
+            for (row, (&upper, &lower)) in kept.rows().zip(upper.iter().zip(&*lower)) {
                 see(block, row, Bound { upper, lower });
             }
         }
         true
-    }
-}
-
-/// Products, norms and widths of some of the arms; no widths where they are not known.
-#[derive(Default)]
-struct Few {
-    dots: Vec<f32>,
-    norms: Vec<f32>,
-    widths: Vec<f32>,
-    sums: Vec<f32>,
-}
-
-impl Few {
-    /// Those of these rows.
-    fn take<'a>(&'a mut self, of: Of<'a>, rows: &[usize]) -> Of<'a> {
-        let Self { dots, norms, widths, .. } = self;
-        for (few, all) in [(&mut *dots, of.dots), (norms, of.norms), (widths, of.widths.unwrap_or_default())] {
-            few.clear();
-            if !all.is_empty() {
-                few.extend(rows.iter().map(|&row| all[row]));
-            }
-        }
-        Of { dots: &self.dots, norms: &self.norms, widths: of.widths.map(|_| &self.widths[..]), ..of }
     }
 }
 
@@ -212,48 +195,27 @@ struct Of<'a> {
     widths: Option<&'a [f32]>,
 }
 
-impl Of<'_> {
-    /// Adds the places of the arms that may reach the floor if all have this coefficient; false if a number is not
-    /// finite. `upper` is a buffer.
-    fn places_reaching(self, most: f64, floor: f64, upper: &mut Vec<f64>, places: &mut Vec<usize>) -> bool {
+impl<'a> Of<'a> {
+    /// Takes the arms that may reach the floor if all have this coefficient; false if a number is not finite. `upper` is
+    /// a buffer.
+    fn take_reaching(self, most: f64, floor: f64, upper: &mut Vec<f64>, few: &mut Few) -> bool {
         if self.widths.is_none() {
-            return self.kernel.places_above(self.dots, self.norms, self.formula.line(most, floor), places);
+            return self.kernel.above(self.dots, self.norms, self.formula.line(most, floor), few);
         }
-        let n = self.dots.len();
-        upper.resize(n, 0.0);
+        upper.resize(self.dots.len(), 0.0);
         let finite = self.fill(most, Upper(upper));
-        if finite {
-            self.kernel.places_reaching(upper, floor, places);
-        }
+        let reaching = upper.iter().enumerate().filter(|(_, upper)| **upper >= floor);
+        few.take(reaching.map(|(row, _)| row), self.dots, self.norms);
         finite
     }
 
-    /// Keeps the places of the arms that may reach the floor with coefficients up to base + factor times a ceiling; false
-    /// if a number is not finite. All stay where widths are known: making those has cost more than draws do.
-    fn keep_reaching(
-        self,
-        line: (f64, f64),
-        ceilings: &[f32],
-        floor: f64,
-        few: &mut Few,
-        places: &mut Vec<usize>,
-    ) -> bool {
-        let Some((slopes, floor)) = self.formula.rising(line, floor).filter(|_| self.widths.is_none()) else {
-            return true;
-        };
-        few.take(self, places);
-        few.sums.resize(places.len(), 0.0);
-        let Few { dots, norms, sums, .. } = few;
-        if !self.kernel.dispatch(Sums { dots, norms, ceilings, slopes, out: sums }) {
-            return false;
+    /// What is known of a few of these arms; `widths` is a buffer.
+    fn only(self, few: &'a Few, widths: &'a mut Vec<f32>) -> Self {
+        if let Some(all) = self.widths {
+            widths.clear();
+            widths.extend(few.rows().map(|row| all[row]));
         }
-        let mut kept = 0;
-        for (place, sum) in sums.iter().enumerate() {
-            places[kept] = places[place];
-            kept += usize::from(*sum >= floor);
-        }
-        places.truncate(kept);
-        true
+        Of { dots: few.dots(), norms: few.norms(), widths: self.widths.map(|_| &widths[..]), ..self }
     }
 
     fn fill(self, coefficients: impl Coefficients, ends: impl Ends) -> bool {

@@ -256,7 +256,7 @@ impl BlockScorer<'_> {
     pub(crate) fn coefficients_of_rows(
         &self,
         part: &Arms<'_>,
-        rows: &[usize],
+        rows: impl ExactSizeIterator<Item = usize>,
         keys: &mut Vec<u64>,
         out: &mut Vec<f64>,
     ) {
@@ -274,7 +274,7 @@ impl BlockScorer<'_> {
     pub(crate) fn ceilings(
         &self,
         part: &Arms<'_>,
-        rows: &[usize],
+        rows: impl Iterator<Item = usize>,
         keys: &mut Vec<u64>,
         out: &mut Vec<f32>,
     ) -> Option<(f64, f64)> {

@@ -41,7 +41,7 @@ impl Scorer<'_> {
         let mut keys = Vec::new();
         let mut score = |rows: &[usize]| {
             let mut scores = Vec::new();
-            block.coefficients_of_rows(arms, rows, &mut keys, &mut scores);
+            block.coefficients_of_rows(arms, rows.iter().copied(), &mut keys, &mut scores);
             rows.iter().zip(&mut scores).for_each(|(&row, c)| *c = dots[row] + *c * widths[row]);
             scores
         };
@@ -63,7 +63,7 @@ impl Scorer<'_> {
             rows.retain(|&row| arms.is_eligible(row, 0));
         }
         let (mut keys, mut ceilings) = (Vec::new(), Vec::new());
-        let (base, factor) = block.ceilings(arms, &rows, &mut keys, &mut ceilings)?;
+        let (base, factor) = block.ceilings(arms, rows.iter().copied(), &mut keys, &mut ceilings)?;
         let mut kept = 0;
         for (place, &ceiling) in ceilings.iter().enumerate() {
             let row = rows[place];

@@ -2,8 +2,6 @@
 //!
 //! With widths from norms and a coefficient that all arms have, an upper end is nearly linear in dot and norm.
 
-#![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
-
 use super::{Formula, NORM, rounded_up};
 use crate::policy::Times;
 use crate::random::LARGEST;
@@ -50,36 +48,10 @@ fn roomy(slope: f64) -> f32 {
     rounded_up(slope + slope.abs() / f64::from(1 << 20))
 }
 
-/// dot + (a + b z) norm of many arms, compiled for the registers of a path; false if a sum is not finite.
-pub(crate) struct Sums<'a> {
-    pub(crate) dots: &'a [f32],
-    pub(crate) norms: &'a [f32],
-    pub(crate) ceilings: &'a [f32],
-    pub(crate) slopes: [f32; 2],
-    pub(crate) out: &'a mut [f32],
-}
-
-impl pulp::NullaryFnOnce for Sums<'_> {
-    type Output = bool;
-
-    #[inline(always)]
-    fn call(self) -> bool {
-        let n = self.out.len();
-        let (dots, norms, ceilings, [a, b]) = (&self.dots[..n], &self.norms[..n], &self.ceilings[..n], self.slopes);
-        let mut finite = true;
-        for row in 0..n {
-            self.out[row] = dots[row] + (a + b * ceilings[row]) * norms[row];
-            finite &= self.out[row].is_finite();
-        }
-        finite
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{FromNorm, WidthSource};
     use super::*;
-    use pulp::NullaryFnOnce;
 
     /// Against the bound itself, with sums that are rounded once and twice.
     #[test]
@@ -101,9 +73,9 @@ mod tests {
                 let z = 9.0 * draws.uniform(id) as f32;
                 let line = (g - g.abs() * f64::from(z), g.abs());
                 if let Some((slopes, floor)) = formula.rising(line, upper) {
-                    let (dots, norms, ceilings, mut out) = ([dot], [norm], [z], [0.0]);
-                    let finite = Sums { dots: &dots, norms: &norms, ceilings: &ceilings, slopes, out: &mut out }.call();
-                    assert!(finite && out[0] >= floor, "{out:?} below {floor}: {dot} {norm} {line:?} {z}");
+                    let [a, b] = slopes;
+                    let sums = [dot + (a + b * z) * norm, b.mul_add(z, a).mul_add(norm, dot)];
+                    assert!(sums.iter().all(|sum| *sum >= floor), "{sums:?} below {floor}: {dot} {norm} {line:?} {z}");
                 }
                 let above = upper + 0.02 * (g.abs() + 1.0) * (wide + 1e-14) + 1e-5 * upper.abs();
                 let (slope, floor) = formula.line(g, above);

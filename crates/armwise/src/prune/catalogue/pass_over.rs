@@ -127,12 +127,12 @@ impl Room {
         if !(bound.mean.is_finite() && floor.is_finite()) || block.constant().is_some() {
             return;
         }
-        if let Some((base, factor)) = block.ceilings(arms, &to[first..], keys, ceilings) {
+        if let Some((base, factor)) = block.ceilings(arms, to[first..].iter().copied(), keys, ceilings) {
             coefficients.clear();
             coefficients.extend(ceilings.iter().map(|&z| base + factor * f64::from(z)));
         } else {
             // Draws cost little beside what they save: the features of an arm and its width.
-            block.coefficients_of_rows(arms, &to[first..], keys, coefficients);
+            block.coefficients_of_rows(arms, to[first..].iter().copied(), keys, coefficients);
         }
         let mut kept = first;
         for (place, coefficient) in (first..).zip(&*coefficients) {

@@ -111,7 +111,7 @@ impl Catalogue {
             }
             all.clear();
             all.extend(0..rows.len());
-            if let Some((base, factor)) = block.ceilings(&part, all, keys, ceilings) {
+            if let Some((base, factor)) = block.ceilings(&part, all.iter().copied(), keys, ceilings) {
                 coefficients.clear();
                 coefficients.extend(ceilings.iter().map(|&z| base + factor * f64::from(z)));
             } else {
