@@ -1,7 +1,7 @@
 //! Products with directions and norms, without widths: d operations per arm, for cheap bounds.
 //!
 //! Here the lanes run along the row, so nothing is transposed or converted and memory is the only limit; in return,
-//! each row ends with a sum across lanes. The sums run in another order than in `tile.rs`, so the results may serve as
+//! each row ends with a sum across lanes, four rows at a time. The sums run in another order than in `tile.rs`, so the results may serve as
 //! the middle of a bound but never as a score.
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     vector::{Portable, Vector, Zero, fetch},
 };
 
-/// Rows whose sums are kept in registers together.
+/// Rows whose sums are kept in registers together, as many as [`Vector::sums`] takes.
 const TOGETHER: usize = 4;
 /// How many bytes ahead rows are fetched.
 const AHEAD: usize = 4096;
@@ -146,91 +146,80 @@ unsafe fn run<V: Vector<T: Zero + Convert<f32>>>(
     padded: &Padded<V::T>,
     to: &mut Products<f32>,
 ) {
-    let (dim, rows) = (directions.dim, to.rows);
-    let padded_dim = padded.values.len() / directions.blocks;
-    let (dots, norms) = (&mut to.dots[..rows * directions.blocks], &mut to.norms[..rows]);
-    let mut first = 0;
-    while first < rows {
-        let here = TOGETHER.min(rows - first);
-        fetch_rows(&features[first * dim..], here * dim);
-        for block in 0..directions.blocks {
-            let direction = &padded.values[block * padded_dim..(block + 1) * padded_dim];
-            let part = &features[first * dim..(first + here) * dim];
-            let dots = &mut dots[block * rows + first..block * rows + first + here];
-            let norms = &mut norms[first..first + here];
-            // SAFETY: this function's contract; the slices were cut to `here` rows.
-            unsafe {
-                match (here == TOGETHER, block == 0) {
-                    (true, true) => together::<V, TOGETHER, true>(part, dim, direction, &padded.new, dots, norms),
-                    (true, false) => together::<V, TOGETHER, false>(part, dim, direction, &padded.new, dots, norms),
-                    (false, _) => {
-                        for row in 0..here {
-                            let part = &part[row * dim..(row + 1) * dim];
-                            let (dots, norms) = (&mut dots[row..=row], &mut norms[row..=row]);
-                            together::<V, 1, true>(part, dim, direction, &padded.new, dots, norms);
-                        }
-                    }
-                }
+    let (dim, blocks, rows) = (directions.dim, directions.blocks, to.rows);
+    let padded_dim = padded.values.len() / blocks;
+    let (dots, norms) = (&mut to.dots[..rows * blocks], &mut to.norms[..rows]);
+    assert!(features.len() == rows * dim && padded_dim >= V::LANES && padded.new.len() == V::LANES);
+    let lines = (TOGETHER * dim * size_of::<V::T>()).div_ceil(LINE);
+    let whole = rows / TOGETHER * TOGETHER;
+    // SAFETY: this function's contract, and the lengths that were just looked at: from each row that is taken there are as
+    // many as are taken together, or one.
+    unsafe {
+        let new = V::load(padded.new.as_ptr());
+        let direction =
+            |block: usize| Direction { values: padded.values.as_ptr().add(block * padded_dim), padded_dim, new };
+        for first in (0..whole).step_by(TOGETHER) {
+            let row = features.as_ptr().add(first * dim);
+            for line in 0..lines {
+                fetch::<true>(row.cast::<u8>().wrapping_add(AHEAD + line * LINE));
+            }
+            let [dot, square] = direction(0).times::<TOGETHER, true>(row, dim);
+            V::sums(dot, dots.as_mut_ptr().add(first));
+            V::sums(square, norms.as_mut_ptr().add(first));
+            for block in 1..blocks {
+                let [dot, _] = direction(block).times::<TOGETHER, false>(row, dim);
+                V::sums(dot, dots.as_mut_ptr().add(block * rows + first));
             }
         }
-        first += here;
+        for row in whole..rows {
+            for block in 0..blocks {
+                let [[dot], [square]] = direction(block).times::<1, true>(features.as_ptr().add(row * dim), dim);
+                (dots[block * rows + row], norms[row]) = (dot.sum().convert(), square.sum().convert());
+            }
+        }
     }
     norms.iter_mut().for_each(|norm| *norm = norm.sqrt());
 }
 
-/// Prefetches the rows that come a page later.
-#[inline(always)]
-fn fetch_rows<T>(from: &[T], count: usize) {
-    for line in 0..(count * size_of::<T>()).div_ceil(LINE) {
-        fetch::<true>(from.as_ptr().cast::<u8>().wrapping_add(AHEAD + line * LINE));
-    }
+/// A direction of [`Padded`].
+struct Direction<V: Vector> {
+    values: *const V::T,
+    padded_dim: usize,
+    /// 1 in the lanes of the last register that are new.
+    new: V,
 }
 
-/// R rows times one direction, and with `NORM` the squares of their norms.
-///
-/// # Safety
-/// As [`run`], with R rows in `part` and R places in `dots` and `norms`.
-#[inline(always)]
-unsafe fn together<V: Vector<T: Zero + Convert<f32>>, const R: usize, const NORM: bool>(
-    part: &[V::T],
-    dim: usize,
-    direction: &[V::T],
-    new: &[V::T],
-    dots: &mut [f32],
-    norms: &mut [f32],
-) {
-    debug_assert!(part.len() == R * dim && dots.len() == R && norms.len() == R && dim >= V::LANES);
-    // SAFETY: a row has `dim` features, at least as many as lanes; the whole lanes end before them, and the last ones
-    // end with them. `direction` has that many lanes too, and `new` has one register's.
-    unsafe {
-        let zero = V::splat(V::T::ZERO);
-        let (mut dot, mut square) = ([zero; R], [zero; R]);
-        let rows = part.as_ptr();
-        let whole = direction.len() / V::LANES - 1;
-        for lanes in 0..whole {
-            let at = lanes * V::LANES;
-            let factor = V::load(direction.as_ptr().add(at));
-            for row in 0..R {
-                let x = V::load(rows.add(row * dim + at));
-                dot[row] = x.times_plus(factor, dot[row]);
-                if NORM {
-                    square[row] = x.times_plus(x, square[row]);
+impl<V: Vector<T: Zero>> Direction<V> {
+    /// Products of R rows, and with `NORM` the squares of their norms, lane by lane.
+    ///
+    /// # Safety
+    /// As [`run`]: `values` has `padded_dim` numbers, and there are R rows of `dim` features, at least as many as lanes.
+    #[inline(always)]
+    unsafe fn times<const R: usize, const NORM: bool>(self, rows: *const V::T, dim: usize) -> [[V; R]; 2] {
+        // SAFETY: the whole registers of a row end before its last feature, and the last one ends with it.
+        unsafe {
+            let zero = V::splat(V::T::ZERO);
+            let (mut dot, mut square) = ([zero; R], [zero; R]);
+            let last = self.padded_dim - V::LANES;
+            for at in (0..last).step_by(V::LANES) {
+                let factor = V::load(self.values.add(at));
+                for row in 0..R {
+                    let x = V::load(rows.add(row * dim + at));
+                    dot[row] = x.times_plus(factor, dot[row]);
+                    if NORM {
+                        square[row] = x.times_plus(x, square[row]);
+                    }
                 }
             }
-        }
-        let (factor, new) = (V::load(direction.as_ptr().add(whole * V::LANES)), V::load(new.as_ptr()));
-        for row in 0..R {
-            let x = V::load(rows.add((row + 1) * dim - V::LANES));
-            dot[row] = x.times_plus(factor, dot[row]);
-            if NORM {
-                square[row] = x.times_plus(new, zero).times_plus(x, square[row]);
+            let factor = V::load(self.values.add(last));
+            for row in 0..R {
+                let x = V::load(rows.add((row + 1) * dim - V::LANES));
+                dot[row] = x.times_plus(factor, dot[row]);
+                if NORM {
+                    square[row] = x.times_plus(self.new, zero).times_plus(x, square[row]);
+                }
             }
-        }
-        for row in 0..R {
-            dots[row] = dot[row].sum().convert();
-            if NORM {
-                norms[row] = square[row].sum().convert();
-            }
+            [dot, square]
         }
     }
 }

@@ -63,6 +63,12 @@ pub(super) trait Vector: Copy {
     /// The processor has the instructions.
     unsafe fn sum(self) -> Self::T;
 
+    /// Writes the sums of all lanes of four registers, each in any order.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and four numbers can be written.
+    unsafe fn sums(of: [Self; 4], to: *mut f32);
+
     /// The first four columns of `LANES` rows that lie `stride` apart.
     ///
     /// # Safety
@@ -179,6 +185,14 @@ macro_rules! portable {
             #[inline(always)]
             unsafe fn sum(self) -> $T {
                 self.0.iter().sum()
+            }
+
+            #[inline(always)]
+            unsafe fn sums(of: [Self; 4], to: *mut f32) {
+                for (place, one) in of.iter().enumerate() {
+                    // SAFETY: the caller vouches for the places.
+                    unsafe { *to.add(place) = one.0.iter().sum::<$T>() as f32 };
+                }
             }
 
             #[inline(always)]

@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 /// Every method is one or a few instructions whose requirements are those of the trait's contract.
 macro_rules! vector {
-    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $mul:ident, $add:ident, $sqrt:ident, $sum:path, $four:path, $transpose:item $(, $widened:item)?) => {
+    ($V:ty, $T:ty, $LANES:literal, $CHUNK:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $mul:ident, $add:ident, $sqrt:ident, $sum:path, $sums:path, $four:path, $transpose:item $(, $widened:item)?) => {
         impl Vector for $V {
             type T = $T;
             const LANES: usize = $LANES;
@@ -64,6 +64,12 @@ macro_rules! vector {
             }
 
             #[inline(always)]
+            unsafe fn sums(of: [Self; 4], to: *mut f32) {
+                // SAFETY: the trait's contract.
+                unsafe { $sums(of, to) }
+            }
+
+            #[inline(always)]
             unsafe fn four(from: *const $T, stride: usize) -> [Self; 4] {
                 // SAFETY: the trait's contract.
                 unsafe { $four(from, stride) }
@@ -93,6 +99,7 @@ vector!(
     _mm512_add_pd,
     _mm512_sqrt_pd,
     _mm512_reduce_add_pd,
+    sums_of_eight,
     four_of_eight,
     unsafe fn transpose([even, odd, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
@@ -119,6 +126,7 @@ vector!(
     _mm512_add_ps,
     _mm512_sqrt_ps,
     _mm512_reduce_add_ps,
+    sums_of_sixteen,
     four_of_sixteen,
     unsafe fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
@@ -145,6 +153,7 @@ vector!(
     _mm256_add_pd,
     _mm256_sqrt_pd,
     sum_of_four,
+    sums_of_four,
     four_of_four,
     unsafe fn transpose([even, odd, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
@@ -165,6 +174,7 @@ vector!(
     _mm256_add_ps,
     _mm256_sqrt_ps,
     sum_of_eight,
+    sums_of_eight_single,
     four_of_eight_single,
     unsafe fn transpose([a, b, c, d]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
@@ -299,5 +309,64 @@ unsafe fn sum_of_eight(all: __m256) -> f32 {
         let four = _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps::<1>(all));
         let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
         _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+}
+
+/// The lanes of four registers become one register whose 128-bit parts belong to one each.
+macro_rules! parts {
+    ($shuffle:ident, $add:ident, $all:expr) => {{
+        let [a, b, c, d] = $all;
+        let halves = |a, b| $add($shuffle::<0b01_00_01_00>(a, b), $shuffle::<0b11_10_11_10>(a, b));
+        let (ab, cd) = (halves(a, b), halves(c, d));
+        $add($shuffle::<0b10_00_10_00>(ab, cd), $shuffle::<0b11_01_11_01>(ab, cd))
+    }};
+}
+
+/// # Safety
+/// As [`Vector::sums`], with AVX-512.
+#[inline(always)]
+unsafe fn sums_of_eight(all: [__m512d; 4], to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let parts = parts!(_mm512_shuffle_f64x2, _mm512_add_pd, all);
+        let sums = _mm512_add_pd(parts, _mm512_permute_pd::<0b0101_0101>(parts));
+        let sums = _mm512_castpd512_pd256(_mm512_maskz_compress_pd(0b0101_0101, sums));
+        _mm_storeu_ps(to, _mm256_cvtpd_ps(sums));
+    }
+}
+
+/// # Safety
+/// As [`Vector::sums`], with AVX-512.
+#[inline(always)]
+unsafe fn sums_of_sixteen(all: [__m512; 4], to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let parts = parts!(_mm512_shuffle_f32x4, _mm512_add_ps, all);
+        let sums = _mm512_add_ps(parts, _mm512_permute_ps::<0b01_00_11_10>(parts));
+        let sums = _mm512_add_ps(sums, _mm512_permute_ps::<0b10_11_00_01>(sums));
+        _mm_storeu_ps(to, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, sums)));
+    }
+}
+
+/// # Safety
+/// As [`Vector::sums`], with AVX.
+#[inline(always)]
+unsafe fn sums_of_four([a, b, c, d]: [__m256d; 4], to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let (ab, cd) = (_mm256_hadd_pd(a, b), _mm256_hadd_pd(c, d));
+        let sums = _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(ab, cd), _mm256_permute2f128_pd::<0x31>(ab, cd));
+        _mm_storeu_ps(to, _mm256_cvtpd_ps(sums));
+    }
+}
+
+/// # Safety
+/// As [`Vector::sums`], with AVX.
+#[inline(always)]
+unsafe fn sums_of_eight_single([a, b, c, d]: [__m256; 4], to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let sums = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d));
+        _mm_storeu_ps(to, _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums)));
     }
 }
