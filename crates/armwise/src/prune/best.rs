@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// The first floor is guessed from at most so many arms, and at most from one in so many.
 const SAMPLE: usize = 256;
 const SHARE: usize = 32;
+/// Rows of a task: what is done once for a task costs little beside so many. Fewer where there would be hardly a dozen tasks.
+const ROWS: usize = 1536;
+const TASKS: usize = 12;
 
 /// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.
 pub(crate) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
@@ -36,34 +39,57 @@ struct Search<'a, 'p> {
     k: usize,
     memory: Option<&'a Memory>,
     rows_per_task: usize,
+    /// Whether guesses are raised while arms are looked at.
+    raises: bool,
     /// The largest floor of any task, as [`ordered`] bits.
     floor: AtomicU64,
     /// A number was not finite, or too many candidates are kept.
     stop: AtomicBool,
 }
 
+/// A step that leads to every task once, and early on to all parts of the table: then the arms seen so far stand for the
+/// others, however the table is sorted. It is near the golden section of the tasks.
+fn scattering(tasks: usize) -> usize {
+    let common = |mut a: usize, mut b: usize| {
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    (tasks * 8 / 21..tasks).find(|&step| common(step, tasks) == 1).unwrap_or(0).max(1)
+}
+
 /// What a task has found, and its buffers.
 struct State {
     candidates: Candidates,
-    /// How many arms were bounded.
+    /// How many arms were bounded, and from how many on the guess is raised next.
     seen: usize,
+    look: usize,
     room: Room,
 }
 
 impl<'a, 'p> Search<'a, 'p> {
     fn new(scorer: &'a Scorer<'p>, bounds: Bounds, arms: &'a Arms<'a>, k: usize, memory: Option<&'a Memory>) -> Self {
         let (floor, stop) = (AtomicU64::new(ordered(f64::NEG_INFINITY)), AtomicBool::new(false));
-        Self { scorer, bounds, arms, k, memory, rows_per_task: rows_per_task(scorer.kernel), floor, stop }
+        let least = rows_per_task(scorer.kernel);
+        let rows_per_task = if memory.is_none() { (arms.len() / TASKS).clamp(least, ROWS.max(least)) } else { least };
+        Self { scorer, bounds, arms, k, memory, rows_per_task, raises: true, floor, stop }
     }
 
     /// The rows of all candidates; none if there are too many of them, or if a number is not finite.
-    fn run(&self) -> Option<Vec<usize>> {
+    fn run(mut self) -> Option<Vec<usize>> {
         let blocks = self.scorer.blocks.len();
         let guess = self.guess();
-        let mut all = self.candidates(guess)?;
-        if all.iter().filter(|arm| arm.bound.lower >= guess).count() < self.k {
-            // The guess was too high, so that arms may be missing.
-            all = self.candidates(f64::NEG_INFINITY)?;
+        let mut all = Vec::new();
+        // Where a guess was too high, arms may be missing: first without raising it, then without any.
+        for (guess, raises) in [(guess, guess > f64::NEG_INFINITY), (guess, false), (f64::NEG_INFINITY, false)] {
+            self.raises = raises;
+            all = self.candidates(guess)?;
+            let floor = unordered(self.floor.load(Relaxed));
+            let reaching = all.iter().filter(|arm| arm.bound.lower >= floor).count();
+            if reaching >= self.k || guess == f64::NEG_INFINITY {
+                break;
+            }
         }
         if all.len() < self.k || !is_few(all.len(), self.arms.len() * blocks) {
             return None;
@@ -97,9 +123,10 @@ impl<'a, 'p> Search<'a, 'p> {
     /// a number is not finite.
     fn candidates(&self, floor: f64) -> Option<Vec<Candidate>> {
         self.floor.store(ordered(floor), Relaxed);
-        let state = || State { candidates: Candidates::new(self.k), seen: 0, room: Room::default() };
+        let state = || State { candidates: Candidates::new(self.k), seen: 0, look: 0, room: Room::default() };
         let tasks = self.arms.len().div_ceil(self.rows_per_task);
-        let states = share(tasks, state, |state, task| self.task(state, task));
+        let step = scattering(tasks);
+        let states = share(tasks, state, |state, number| self.task(state, number * step % tasks));
         if self.stop.load(Relaxed) {
             return None;
         }
@@ -109,7 +136,7 @@ impl<'a, 'p> Search<'a, 'p> {
         Some(all.arms)
     }
 
-    fn task(&self, State { candidates, seen, room }: &mut State, task: usize) {
+    fn task(&self, State { candidates, seen, look, room }: &mut State, task: usize) {
         if self.stop.load(Relaxed) {
             return;
         }
@@ -128,6 +155,14 @@ impl<'a, 'p> Search<'a, 'p> {
         };
         let finite = self.bounds.each_reaching(self.scorer, &part, room, |_| floor, see);
         *seen += blocks * part.len();
+        if self.raises && *seen >= *look {
+            *look = 2 * *seen;
+            // What was seen is a sample of all arms, and all of it that reaches the floor is kept.
+            if let Some(rank) = rank_of_guess(*seen, self.k, self.arms.len() * blocks) {
+                candidates.guess(rank);
+                self.floor.fetch_max(ordered(candidates.floor), Relaxed);
+            }
+        }
         if let Some(memory) = self.memory {
             let (products, formula) = (&room.products, self.bounds.formulas[0]);
             let mut memory = memory.part(task);
@@ -178,6 +213,15 @@ impl Candidates {
         true
     }
 
+    /// Raises the floor to the lower end of this rank, from the best; nothing proves that k arms of all reach it.
+    fn guess(&mut self, rank: usize) {
+        if rank < self.arms.len() {
+            let falling = |a: &Candidate, b: &Candidate| b.bound.lower.total_cmp(&a.bound.lower);
+            let (_, guess, _) = self.arms.select_nth_unstable_by(rank, falling);
+            self.floor = self.floor.max(guess.bound.lower);
+        }
+    }
+
     /// Raises the floor to the k-th best lower end and drops the arms below it.
     pub(super) fn cut(&mut self) {
         if self.arms.len() >= self.k {
@@ -195,6 +239,52 @@ mod tests {
     use super::*;
     use crate::{Algorithm, C2ucb, Model, Observation, Round, Stream};
     use std::sync::Arc;
+
+    #[test]
+    fn every_task_is_taken_once_and_early_ones_lie_apart() {
+        for tasks in 1..400 {
+            let step = scattering(tasks);
+            let mut taken: Vec<usize> = (0..tasks).map(|number| number * step % tasks).collect();
+            let early = &mut taken[..tasks.div_ceil(4)];
+            early.sort_unstable();
+            assert!(tasks < 12 || early.windows(2).all(|two| two[1] - two[0] <= tasks / 2), "{tasks}: {early:?}");
+            taken.sort_unstable();
+            assert!(taken.iter().copied().eq(0..tasks), "{tasks} by {step}");
+        }
+    }
+
+    /// All good arms stand where the first task looks: what it has seen is no sample of the others then.
+    #[test]
+    fn a_raised_guess_that_is_too_high_is_taken_back() {
+        const N: usize = 20_000;
+        let (d, k, draws) = (51, 200, Round::new(1, 1).draws(0, Stream(300)));
+        let model = {
+            let mut model = Model::new(d, 1).expect("shape");
+            for row in 0..300 {
+                let x: Vec<f64> = (0..d as u64).map(|at| draws.normal(row << 8 | at)).collect();
+                model.observe(&Observation { t: 1, block: 0, x: &x, reward: x[0] }).expect("finite");
+            }
+            model
+        };
+        let posteriors = Arc::new(vec![model.posterior(0, 1.0).expect("factors")]);
+        let policy = Algorithm::C2ucb(C2ucb::new(1.0, 0.1));
+        let scorer = Scorer::new(&policy, posteriors, Round::new(1, 2)).expect("direction");
+        for (good, misleads) in [(0..k, true), (0..0, false)] {
+            let mut x: Vec<f64> = (0..(N * d) as u64).map(|id| draws.normal((1 << 30) + id)).collect();
+            good.for_each(|row| x[row * d] += 20.0);
+            let arms = Arms::new(&x, d).expect("rows");
+            let search = || Search::new(&scorer, Bounds::from_means(&scorer).expect("ordinary"), &arms, k, None);
+            let first = search();
+            let found = first.candidates(first.guess()).expect("few");
+            let floor = unordered(first.floor.load(Relaxed));
+            assert_eq!(found.iter().filter(|arm| arm.bound.lower >= floor).count() < k, misleads);
+            let rows = search().run().expect("few");
+            let scores = scorer.score(&arms).expect("finite");
+            let mut best: Vec<usize> = (0..N).collect();
+            best.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+            assert!(rows.len() < N / 20 && best[..k].iter().all(|row| rows.contains(row)), "{} rows", rows.len());
+        }
+    }
 
     /// On ordinary features almost nothing is kept beyond the k best. If everything were kept, the exactness tests
     /// would not test pruning.
