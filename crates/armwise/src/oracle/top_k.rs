@@ -60,16 +60,21 @@ impl TopK {
 
     /// A guess from a sample: a score that most probably at least k scores reach, and not many more.
     fn guess(&self, values: &[f64]) -> Option<f64> {
+        /// The most and the least that a sample has.
         const SAMPLE: usize = 256;
-        if values.len() < 4 * SAMPLE || self.k > values.len() / 4 {
+        const LEAST: usize = 16;
+        let sample = SAMPLE.min(values.len() / 4);
+        if sample < LEAST || self.k > values.len() / 4 {
             return None;
         }
         // On average the sample holds `mean` of the k best; three standard deviations more are on the safe side.
-        let mean = SAMPLE * self.k / values.len() + 1;
+        let mean = sample * self.k / values.len() + 1;
         let rank = mean + 3 * mean.isqrt() + 1;
-        let step = values.len() / SAMPLE;
-        let mut keys: [u64; SAMPLE] = std::array::from_fn(|place| falling(values[place * step]));
-        let (_, key, _) = keys.select_nth_unstable(rank.min(SAMPLE - 1));
+        let step = values.len() / sample;
+        let mut keys = [0; SAMPLE];
+        let keys = &mut keys[..sample];
+        keys.iter_mut().zip(values.iter().step_by(step)).for_each(|(key, &value)| *key = falling(value));
+        let (_, key, _) = keys.select_nth_unstable(rank.min(sample - 1));
         Some(score_of(*key))
     }
 
@@ -205,7 +210,8 @@ pub(super) struct Best {
 impl Best {
     /// For this many arms that score at least `bar`.
     pub(super) fn new(keep: usize, bar: f64) -> Self {
-        Self { keep, bar, found: Vec::new(), worst: None }
+        // No room for more than a page beforehand: few arms may reach the bar.
+        Self { keep, bar, found: Vec::with_capacity(keep.saturating_mul(2).min(256)), worst: None }
     }
 
     /// Takes the arm at this index of the scores if it can be among the best.
