@@ -158,6 +158,7 @@ exactness: .venv/ready build
 	$(PYTHON) bench/choose.py --quick
 	$(PYTHON) bench/scaling.py --quick
 	$(PYTHON) bench/instructions.py --cases
+	$(PYTHON) bench/quote.py --check
 
 # What a newcomer does: a clean environment, `pip install .`, then README and the quick start as they are written.
 # Then the wheel in an environment with all that it works with: types, docstrings, tests, and the pages' code, against what
