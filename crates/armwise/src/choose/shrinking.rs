@@ -42,8 +42,8 @@ pub(super) struct Slack {
 
 impl<'s> Shrinking<'s> {
     pub(super) fn new(scorer: &'s Scorer<'_>, block: usize, turn: InTurn) -> Self {
-        let own = Factor::new(scorer.posteriors[block].factor(), scorer.dim);
-        let apart = (turn.diversity > 0.0).then(|| Factor::of_diagonal(1.0 / turn.lambda.sqrt(), scorer.dim));
+        let own = Factor::new(scorer.kernel, scorer.posteriors[block].factor(), scorer.dim);
+        let apart = (turn.diversity > 0.0).then(|| Factor::of_diagonal(scorer.kernel, 1.0 / turn.lambda.sqrt(), scorer.dim));
         Self { direction: &scorer.blocks[block].direction, turn, own, apart, taken: 0 }
     }
 
