@@ -1,7 +1,7 @@
 //! A matrix by columns times a row of features, and a square root of V^-1 after a row was added to V.
 //!
-//! Lanes run along a column, and every element is summed in the order of the columns. Only products with the transpose
-//! are summed across lanes, in an order that is written out. So every path gives the same bits.
+//! Lanes run along a column, and every element is summed in four sums of every fourth column. Only products with the
+//! transpose are summed across lanes. Both orders are written out, so every path gives the same bits.
 
 use super::{
     Kernel, Path,
@@ -13,7 +13,7 @@ use super::{
 #[repr(align(64))]
 pub(crate) struct Line(pub(crate) [f64; 8]);
 
-/// Columns that are updated together.
+/// Columns that are walked along together.
 const TOGETHER: usize = 4;
 
 impl Kernel {
@@ -28,7 +28,7 @@ impl Kernel {
                 Path::Avx512 => times_avx512(columns, height, first, x, to),
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => times_avx2(columns, height, first, x, to),
-                Path::Portable => times::<Portable<f64, 8>>(columns, height, first, x, to),
+                Path::Portable => times::<Portable<f64, 8>, 1>(columns, height, first, x, to),
             }
         }
     }
@@ -62,7 +62,7 @@ pub(crate) fn sum_of([a, b, c, d, e, f, g, h]: [f64; 8]) -> f64 {
 #[target_feature(enable = "avx512f")]
 unsafe fn times_avx512(columns: &[Line], height: usize, first: usize, x: &[f64], to: &mut [Line]) {
     // SAFETY: the caller's contract.
-    unsafe { times::<std::arch::x86_64::__m512d>(columns, height, first, x, to) }
+    unsafe { times::<std::arch::x86_64::__m512d, 7>(columns, height, first, x, to) }
 }
 
 /// # Safety
@@ -71,7 +71,7 @@ unsafe fn times_avx512(columns: &[Line], height: usize, first: usize, x: &[f64],
 #[target_feature(enable = "avx2,fma")]
 unsafe fn times_avx2(columns: &[Line], height: usize, first: usize, x: &[f64], to: &mut [Line]) {
     // SAFETY: the caller's contract.
-    unsafe { times::<std::arch::x86_64::__m256d>(columns, height, first, x, to) }
+    unsafe { times::<std::arch::x86_64::__m256d, 3>(columns, height, first, x, to) }
 }
 
 /// # Safety
@@ -93,14 +93,20 @@ unsafe fn turn_avx2(columns: &mut [Line], y: &[Line], factor: f64, z: &mut [f64]
 }
 
 /// # Safety
-/// The processor has V's instructions; there are `x.len()` columns of `height` lines, and `first` and the length of `to`
-/// together are at most `height`.
+/// The processor has V's instructions and registers for four times MOST sums; there are `x.len()` columns of `height` lines,
+/// and `first` and the length of `to` together are at most `height`.
 #[inline(always)]
-unsafe fn times<V: Vector<T = f64>>(columns: &[Line], height: usize, first: usize, x: &[f64], to: &mut [Line]) {
+unsafe fn times<V: Vector<T = f64>, const MOST: usize>(
+    columns: &[Line],
+    height: usize,
+    first: usize,
+    x: &[f64],
+    to: &mut [Line],
+) {
     let (stride, registers) = (8 * height, 8 * to.len() / V::LANES);
     let mut at = 0;
     while at < registers {
-        let width = (registers - at).min(8);
+        let width = (registers - at).min(MOST);
         // SAFETY: these registers are among the lines named by the contract.
         unsafe {
             let from = columns.as_ptr().cast::<f64>().add(8 * first + at * V::LANES);
@@ -112,15 +118,14 @@ unsafe fn times<V: Vector<T = f64>>(columns: &[Line], height: usize, first: usiz
                 4 => along::<V, 4>(from, stride, x, to),
                 5 => along::<V, 5>(from, stride, x, to),
                 6 => along::<V, 6>(from, stride, x, to),
-                7 => along::<V, 7>(from, stride, x, to),
-                _ => along::<V, 8>(from, stride, x, to),
+                _ => along::<V, MOST>(from, stride, x, to),
             }
         }
         at += width;
     }
 }
 
-/// N registers along all columns.
+/// N registers along all columns, four columns at a time, so that a sum does not wait for the one before.
 ///
 /// # Safety
 /// The processor has V's instructions; N registers can be read at `x.len()` places `stride` apart, and written.
@@ -128,16 +133,27 @@ unsafe fn times<V: Vector<T = f64>>(columns: &[Line], height: usize, first: usiz
 unsafe fn along<V: Vector<T = f64>, const N: usize>(from: *const f64, stride: usize, x: &[f64], to: *mut f64) {
     // SAFETY: the caller's contract.
     unsafe {
-        let mut sums = [V::splat(0.0); N];
-        for (column, x) in x.iter().enumerate() {
-            let x = V::splat(*x);
+        let mut sums = [[V::splat(0.0); N]; TOGETHER];
+        let add = |sums: &mut [V; N], column: usize, x: f64| {
+            let x = V::splat(x);
             for register in 0..N {
                 let w = V::load(from.add(column * stride + register * V::LANES));
                 sums[register] = w.times_plus(x, sums[register]);
             }
+        };
+        let (fours, rest) = x.as_chunks::<TOGETHER>();
+        for (four, x) in fours.iter().enumerate() {
+            for column in 0..TOGETHER {
+                add(&mut sums[column], four * TOGETHER + column, x[column]);
+            }
         }
+        for (column, x) in rest.iter().enumerate() {
+            add(&mut sums[column], fours.len() * TOGETHER + column, *x);
+        }
+        let [a, b, c, d] = sums;
         for register in 0..N {
-            sums[register].store(to.add(register * V::LANES));
+            let (ab, cd) = (a[register].plus(b[register]), c[register].plus(d[register]));
+            ab.plus(cd).store(to.add(register * V::LANES));
         }
     }
 }
