@@ -74,6 +74,9 @@ struct Turn {
     score: f64,
 }
 
+/// The arms that were taken, and what could not be filled.
+type Turns = (Vec<Turn>, Vec<Missing>);
+
 /// Chooses for a policy that takes one arm after another.
 pub(super) fn choose(
     scorer: &Scorer<'_>,
@@ -131,7 +134,7 @@ fn turns(
     (arms, ties): (&Arms<'_>, Ties),
     oracle: &dyn Oracle,
     floor: f64,
-) -> Result<Option<(Vec<Turn>, Vec<Missing>)>, Error> {
+) -> Result<Option<Turns>, Error> {
     let (dim, blocks) = (scorer.dim, scorer.blocks.len());
     let mut shrinking: Vec<Shrinking<'_>> = (0..blocks).map(|block| Shrinking::new(scorer, block, turn)).collect();
     // Those of the first turn, but for diversity.
