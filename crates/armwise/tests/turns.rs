@@ -280,7 +280,7 @@ fn shortcuts_hold_for_rows_that_are_alike_zero_or_far_apart() {
         ("equal norms", loose.clone()),
         ("clusters", clusters),
         ("zeros", row_times(&|row| if row % 3 == 0 { 0.0 } else { 1.0 })),
-        ("far apart", row_times(&|row| 10f64.powi(row as i32 % 7 - 4))),
+        ("far apart", row_times(&|row| 10f64.powf((row % 7) as f64 - 4.0))),
     ];
     for (name, x) in kinds {
         let arms = Arms::new(&x, D).expect("rows");
