@@ -264,6 +264,72 @@ fn laziness_changes_nothing() {
     }
 }
 
+/// Rows that make shortcuts fail, in rounds large enough to be pruned: every arm taken has the largest score of its turn by
+/// posteriors that are factored anew, and of rows that are alike the one with the smaller id comes first.
+#[test]
+fn shortcuts_hold_for_rows_that_are_alike_zero_or_far_apart() {
+    const N: usize = 3_000;
+    const D: usize = 40;
+    const K: usize = 50;
+    let loose = rows(8, 1, N, D);
+    let clusters: Vec<f64> = (0..N).flat_map(|row| loose[row % 30 * D..(row % 30 + 1) * D].to_vec()).collect();
+    let row_times = |times: &dyn Fn(usize) -> f64| -> Vec<f64> {
+        loose.iter().enumerate().map(|(at, x)| x * times(at / D)).collect()
+    };
+    let kinds = [
+        ("equal norms", loose.clone()),
+        ("clusters", clusters),
+        ("zeros", row_times(&|row| if row % 3 == 0 { 0.0 } else { 1.0 })),
+        ("far apart", row_times(&|row| 10f64.powf((row % 7) as f64 - 4.0))),
+    ];
+    for (name, x) in kinds {
+        let arms = Arms::new(&x, D).expect("rows");
+        let longest = x.chunks(D).map(|x| dot(x, x)).fold(0.0, f64::max);
+        for (seen, lambda, alpha, diversity) in [
+            (400, 0.5, 0.3, 0.1),
+            (0, 1.0, 1.0, 0.0),
+            (400, 1e-3, 0.1, 30.0),
+            (3_000, 1e3, 2.0, 1e-6),
+            (40, 1e-6, 0.0, 0.2),
+        ] {
+            let mut model = Model::new(D, 1).expect("a shape");
+            for row in x.chunks(D).take(seen) {
+                model.observe(&Observation { t: 1, block: 0, x: row, reward: row[0] + 0.3 * row[1] }).expect("finite");
+            }
+            let policy = HallucinatedC2ucb { diversity, ..HallucinatedC2ucb::new(lambda, alpha) };
+            let learner = Learner::with_model(Algorithm::HallucinatedC2ucb(policy), model.clone()).expect("parameters");
+            let found = learner.choose(Round::new(1, 2), &arms, &Constraint::top_k(K)).expect("arms");
+            let theta = model.posterior(0, lambda).expect("factors").theta_hat().to_vec();
+            let (mut with, mut apart) = (model.clone(), Model::new(D, 1).expect("a shape"));
+            let mut is_left = [true; N];
+            for arm in &found.arms {
+                let own = with.posterior(0, lambda).expect("factors");
+                let of_set = apart.posterior(0, lambda).expect("factors");
+                let of_row = |row: usize| &x[row * D..(row + 1) * D];
+                let score = |row: usize| {
+                    let x = of_row(row);
+                    let squared = of_set.width(x).powi(2);
+                    dot(&theta, x) + alpha * own.width(x) + 0.5 * diversity * squared.ln_1p()
+                };
+                let left = || (0..N).filter(|row| is_left[*row]);
+                let best = left().map(score).fold(f64::NEG_INFINITY, f64::max);
+                let (row, case) = (arm.id as usize, (name, seen, lambda, alpha, diversity));
+                // Factoring anew loses lambda in the rounding of far larger sums.
+                let off = (1e-9 + 1e-15 * longest / lambda) * (1.0 + best.abs());
+                assert!(score(row) >= best - off, "{case:?}: {} instead of {best}", score(row));
+                assert!((arm.score - score(row)).abs() < off, "{case:?}: {} not {}", arm.score, score(row));
+                let alike = left().find(|other| of_row(*other) == of_row(row));
+                assert_eq!(alike, Some(row), "{case:?}: the smaller id comes first");
+                let taken = Observation { t: 1, block: 0, x: of_row(row), reward: 0.0 };
+                with.observe(&taken).expect("finite");
+                apart.observe(&taken).expect("finite");
+                is_left[row] = false;
+            }
+            assert_eq!(found.arms.len(), K, "{name}");
+        }
+    }
+}
+
 /// What the contract asks of every algorithm: threads and the order of the rows change nothing.
 #[test]
 fn threads_and_row_order_change_nothing() {
@@ -358,7 +424,6 @@ fn a_choice_in_turns_takes_at_most_three_times_that_of_c2ucb() {
             diverse.0 / plain,
             diverse.1 / least,
         );
-        // Diversity has a second posterior to follow.
-        assert!(turns.0 < 3.0 * plain && diverse.0 < 4.5 * plain, "{turns:?}, {diverse:?} and {plain}");
+        assert!(turns.0 < 3.0 * plain && diverse.0 < 3.0 * plain, "{turns:?}, {diverse:?} and {plain}");
     }
 }

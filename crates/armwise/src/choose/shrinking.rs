@@ -24,13 +24,20 @@ pub(super) struct Shrinking<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct Known {
     /// Its number among those of which something is known.
-    pub(super) number: usize,
-    /// An upper end of its score at first, without diversity.
-    first: f64,
+    number: usize,
     mean: f64,
     /// The squares of its widths: in V, none until it is needed, and in lambda I.
     own: Option<Square>,
     apart: Square,
+    /// Upper ends of what they give: mean and width, and diversity.
+    ends: [f64; 2],
+}
+
+impl Known {
+    /// An upper end of the score.
+    pub(super) fn upper(&self) -> f64 {
+        self.ends[0] + self.ends[1]
+    }
 }
 
 /// How much larger a square in full may be than one by steps, for each arm taken.
@@ -42,30 +49,25 @@ pub(super) struct Slack {
 
 impl<'s> Shrinking<'s> {
     pub(super) fn new(scorer: &'s Scorer<'_>, block: usize, turn: InTurn) -> Self {
-        let own = Factor::new(scorer.posteriors[block].factor(), scorer.dim);
-        let apart = (turn.diversity > 0.0).then(|| Factor::of_diagonal(1.0 / turn.lambda.sqrt(), scorer.dim));
+        let own = Factor::new(scorer.kernel, scorer.posteriors[block].factor(), scorer.dim);
+        let apart =
+            (turn.diversity > 0.0).then(|| Factor::of_diagonal(scorer.kernel, 1.0 / turn.lambda.sqrt(), scorer.dim));
         Self { direction: &scorer.blocks[block].direction, turn, own, apart, taken: 0 }
     }
 
-    /// What is known of an arm at first.
-    pub(super) fn meet(&self, number: usize, first: f64, x: &[f64]) -> Known {
-        let apart = if self.apart.is_some() { kernel::dot(x, x) / self.turn.lambda } else { 0.0 };
-        Known { number, first, mean: kernel::dot(self.direction, x), own: None, apart: Square::at_first(apart) }
-    }
-
-    /// An upper end of the score, as far as the arm is known.
-    pub(super) fn upper(&self, known: &Known, slack: Slack) -> f64 {
-        let times = 8.0 + self.taken as f64;
-        let above = |square: Square, slack: f64| square.value.max(0.0) + times * slack;
-        let wide = |own| known.mean + self.turn.alpha * above(own, slack.own).sqrt();
-        let diversity = self.apart.as_ref().map_or(0.0, |_| self.diversity(above(known.apart, slack.apart)));
-        known.own.map_or(known.first, wide) + diversity
+    /// What is known of an arm at first: upper ends of its score and of what diversity adds, and the square of its norm.
+    pub(super) fn meet(&self, number: usize, x: &[f64], ends: [f64; 2], square: f64) -> Known {
+        let apart = Square::at_first(square / self.turn.lambda);
+        Known { number, mean: kernel::dot(self.direction, x), own: None, apart, ends }
     }
 
     /// Lets one of the widths follow the arms that were taken since, what diversity adds first; false if both have.
-    pub(super) fn follow(&mut self, known: &mut Known, x: &[f64]) -> bool {
+    pub(super) fn follow(&mut self, known: &mut Known, x: &[f64], slack: Slack) -> bool {
+        let times = 8.0 + self.taken as f64;
+        let above = |square: Square, slack: f64| square.value.max(0.0) + times * slack;
         if let Some(factor) = self.apart.as_mut().filter(|_| known.apart.taken < self.taken) {
             known.apart = factor.follow(known.apart, known.number, x);
+            known.ends[1] = self.turn.diversity(above(known.apart, slack.apart));
             return true;
         }
         let own = match known.own {
@@ -74,6 +76,7 @@ impl<'s> Shrinking<'s> {
             Some(_) => return false,
         };
         known.own = Some(own);
+        known.ends[0] = known.mean + self.turn.alpha * above(own, slack.own).sqrt();
         true
     }
 
@@ -88,12 +91,7 @@ impl<'s> Shrinking<'s> {
             known.apart = factor.complete(known.apart, known.number, x);
         }
         let width = own.value.sqrt();
-        (width, known.mean + self.turn.alpha * width + self.diversity(known.apart.value))
-    }
-
-    /// What diversity adds, for a squared width in lambda I + sum of x x'.
-    pub(super) fn diversity(&self, square: f64) -> f64 {
-        if self.turn.diversity > 0.0 { 0.5 * self.turn.diversity * libm::log1p(square) } else { 0.0 }
+        (width, known.mean + self.turn.alpha * width + self.turn.diversity(known.apart.value))
     }
 
     pub(super) fn take(&mut self, number: usize, x: &[f64]) {

@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
 mod below;
+mod columns;
 mod line;
 mod means;
 mod order;
@@ -24,6 +25,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use columns::{Line, sum_of};
 pub(crate) use line::Few;
 pub(crate) use means::Directions;
 pub(crate) use order::{ordered, unordered};

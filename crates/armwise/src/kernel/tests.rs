@@ -190,3 +190,48 @@ fn sums_of_rows_are_the_bits_of_one_row_at_a_time() {
         }
     }
 }
+
+/// Columns times a row, and the update of a root: every path against plain loops in the order that is written out.
+#[test]
+fn columns_are_walked_along_in_one_order() {
+    let dims: Vec<usize> = if cfg!(miri) { vec![1, 5, 9] } else { (1..=70).chain([129]).collect() };
+    for d in dims {
+        let height = d.div_ceil(8);
+        let lines = |seed: u64, count: usize| -> Vec<Line> {
+            numbers(seed, 8 * count).as_chunks::<8>().0.iter().map(|line| Line(*line)).collect()
+        };
+        let (columns, x, y) = (lines(1, height * d), numbers(2, d), lines(3, height));
+        let first = height / 3;
+        let along = |line: usize, lane: usize| {
+            let mut sums = [0.0; 4];
+            for (column, x) in x.iter().enumerate() {
+                let sum = &mut sums[column % 4];
+                *sum = columns[column * height + line].0[lane].mul_add(*x, *sum);
+            }
+            (sums[0] + sums[1]) + (sums[2] + sums[3])
+        };
+        let (mut turned, mut z) = (columns.clone(), vec![0.0; d]);
+        for (column, z) in turned.chunks_mut(height).zip(&mut z) {
+            let mut sums = [0.0; 8];
+            for (w, y) in column.iter().zip(&y) {
+                (0..8).for_each(|lane| sums[lane] = w.0[lane].mul_add(y.0[lane], sums[lane]));
+            }
+            *z = sum_of(sums);
+            for (w, y) in column.iter_mut().zip(&y) {
+                (0..8).for_each(|lane| w.0[lane] = y.0[lane].mul_add(-0.3 * *z, w.0[lane]));
+            }
+        }
+        let bits = |lines: &[Line]| -> Vec<u64> { lines.iter().flat_map(|line| line.0.map(f64::to_bits)).collect() };
+        for kernel in Kernel::all() {
+            let mut to = vec![Line::default(); height - first];
+            kernel.times(&columns, height, first, &x, &mut to);
+            let expected: Vec<Line> =
+                (first..height).map(|line| Line(std::array::from_fn(|lane| along(line, lane)))).collect();
+            assert_eq!(bits(&to), bits(&expected), "{}: d = {d}", kernel.name());
+            let (mut found, mut own) = (columns.clone(), vec![0.0; d]);
+            kernel.turn(&mut found, &y, -0.3, &mut own);
+            assert_eq!(bits(&found), bits(&turned), "{}: d = {d}", kernel.name());
+            assert!(own.iter().zip(&z).all(|(own, z)| own.to_bits() == z.to_bits()), "{}: d = {d}", kernel.name());
+        }
+    }
+}

@@ -147,6 +147,36 @@ pub struct InTurn {
     pub diversity: f64,
 }
 
+impl InTurn {
+    /// What diversity adds, for a squared width in lambda I + sum of x x'.
+    pub(crate) fn diversity(&self, square: f64) -> f64 {
+        if self.diversity > 0.0 { 0.5 * self.diversity * libm::log1p(square) } else { 0.0 }
+    }
+
+    /// (offset, slope): diversity never adds more than offset + slope |x|, and not much less where |x| is about `norm`.
+    ///
+    /// It is the tangent of f(n) = ln(1 + n^2 / lambda) at n >= 2 sqrt(lambda). From sqrt(lambda) on f is concave and so
+    /// below it; up to there f is convex, and below it at both ends: ln(1 + r) >= 2 r / (1 + r) from r = 4 on.
+    pub(crate) fn diversity_line(&self, norm: f64) -> [f64; 2] {
+        let norm = norm.max(2.0 * self.lambda.sqrt());
+        let slope = self.diversity * norm / (self.lambda + norm * norm);
+        [(self.diversity(norm * norm / self.lambda) - slope * norm).max(0.0), slope]
+    }
+
+    /// How much a computed score may be above an earlier one by rounding alone, though the exact one only falls, after so
+    /// many arms were taken, as a multiple of the norm; what the product with the direction is off apart.
+    ///
+    /// Adding a row takes each element of W off by at most about d roundings of |W|_F, which is at most sqrt(d) times
+    /// the largest width of an x of norm 1. That is far less than eta for V; ln(1 + w^2) is off by at most what w is.
+    pub(crate) fn rounding(&self, posterior: &Posterior, taken: usize) -> f64 {
+        let (widths, d) = (posterior.widths(), posterior.dim() as f64);
+        // Where V is nearly singular nothing is known of rounding.
+        let eta = if widths.eta < 1e-3 { widths.eta } else { f64::INFINITY };
+        let apart = 4.0 * (d + 4.0) * d.sqrt() * f64::EPSILON / self.lambda.sqrt();
+        (8.0 + taken as f64) * (self.alpha * eta * widths.most + self.diversity * apart)
+    }
+}
+
 /// The law of an arm's random number Z(i); the [`Scope`] says who shares it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Draw {

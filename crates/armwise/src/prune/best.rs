@@ -4,10 +4,10 @@ use super::bound::{Bound, rounded_up};
 use super::catalogue::{Memory, Part};
 use super::source::{Bounds, Room};
 use super::{is_few, means_for, pays};
-use crate::Arms;
-use crate::kernel::{ordered, unordered};
+use crate::kernel::{dot, ordered, unordered};
 use crate::score::{Scorer, rank_of_guess, rows_per_task};
 use crate::tasks::share;
+use crate::{Arms, InTurn};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// The first floor is guessed from at most so many arms, and at most from one in so many.
@@ -17,18 +17,47 @@ const SHARE: usize = 32;
 const ROWS: usize = 1536;
 const TASKS: usize = 12;
 
+/// Rows whose norms tell what a norm is like.
+const NORMS: usize = 16;
+
 /// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.
 pub(crate) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
+    Some(search(scorer, arms, k, Some)?.rows)
+}
+
+/// The rows whose scores can reach a floor in any of k turns, if so much of a width stays while arms are taken: all of it,
+/// which the turns prove by reaching the floor, or nothing, which is certain, since one of the k arms with the largest
+/// means is always left. None as for [`best`].
+pub(crate) fn best_in_turns(scorer: &Scorer<'_>, turn: InTurn, arms: &Arms<'_>, k: usize, stays: f64) -> Option<Kept> {
+    search(scorer, arms, k, |bounds| bounds.in_turns(scorer, turn, k, [stays, usual_norm(arms)]))
+}
+
+/// Rows that are kept, ascending: of the others, no score reaches the floor.
+pub(crate) struct Kept {
+    pub(crate) rows: Vec<usize>,
+    pub(crate) floor: f64,
+}
+
+fn search(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, ready: impl Fn(Bounds) -> Option<Bounds>) -> Option<Kept> {
     if k == 0 || !is_few(k, arms.len() * scorer.blocks.len()) || !pays(scorer, arms) {
         return None;
     }
-    let by_means = means_for(scorer, arms.len()).and_then(|bounds| Search::new(scorer, bounds, arms, k, None).run());
-    by_means.or_else(|| Search::new(scorer, Bounds::from_widths(scorer)?, arms, k, None).run())
+    let run = |bounds: Bounds| Search::new(scorer, ready(bounds)?, arms, k, None).run();
+    means_for(scorer, arms.len()).and_then(run).or_else(|| run(Bounds::from_widths(scorer)?))
+}
+
+/// About the norm of a row.
+fn usual_norm(arms: &Arms<'_>) -> f64 {
+    let norm = |place: usize| {
+        let x = arms.row(place * arms.len() / NORMS);
+        dot(&x, &x).sqrt()
+    };
+    (0..NORMS).map(norm).sum::<f64>() / NORMS as f64
 }
 
 /// As [`best`], from widths in f32. Stores these widths and the means in `memory` for later rounds.
 pub(super) fn best_and_remember(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, memory: &Memory) -> Option<Vec<usize>> {
-    Search::new(scorer, Bounds::from_widths(scorer)?, arms, k, Some(memory)).run()
+    Some(Search::new(scorer, Bounds::from_widths(scorer)?, arms, k, Some(memory)).run()?.rows)
 }
 
 /// What all tasks share.
@@ -77,27 +106,27 @@ impl<'a, 'p> Search<'a, 'p> {
     }
 
     /// The rows of all candidates; none if there are too many of them, or if a number is not finite.
-    fn run(mut self) -> Option<Vec<usize>> {
+    fn run(mut self) -> Option<Kept> {
         let blocks = self.scorer.blocks.len();
         let guess = self.guess();
-        let mut all = Vec::new();
+        let mut all = Candidates::new(self.k);
         // Where a guess was too high, arms may be missing: first without raising it, then without any.
         for (guess, raises) in [(guess, guess > f64::NEG_INFINITY), (guess, false), (f64::NEG_INFINITY, false)] {
             self.raises = raises;
             all = self.candidates(guess)?;
             let floor = unordered(self.floor.load(Relaxed));
-            let reaching = all.iter().filter(|arm| arm.bound.lower >= floor).count();
+            let reaching = all.arms.iter().filter(|arm| arm.bound.lower >= floor).count();
             if reaching >= self.k || guess == f64::NEG_INFINITY {
                 break;
             }
         }
-        if all.len() < self.k || !is_few(all.len(), self.arms.len() * blocks) {
+        if all.arms.len() < self.k || !is_few(all.arms.len(), self.arms.len() * blocks) {
             return None;
         }
-        let mut rows: Vec<usize> = all.iter().map(|arm| arm.place / blocks).collect();
+        let mut rows: Vec<usize> = all.arms.iter().map(|arm| arm.place / blocks).collect();
         rows.sort_unstable();
         rows.dedup();
-        Some(rows)
+        Some(Kept { rows, floor: all.floor })
     }
 
     /// A floor that most probably at least k arms reach, and not many more: the lower ends of a sample tell. -infinity
@@ -121,7 +150,7 @@ impl<'a, 'p> Search<'a, 'p> {
 
     /// The arms that may be among the k best if at least k reach the floor; none if there are too many of them, or if
     /// a number is not finite.
-    fn candidates(&self, floor: f64) -> Option<Vec<Candidate>> {
+    fn candidates(&self, floor: f64) -> Option<Candidates> {
         self.floor.store(ordered(floor), Relaxed);
         let state = || State { candidates: Candidates::new(self.k), seen: 0, look: 0, room: Room::default() };
         let tasks = self.arms.len().div_ceil(self.rows_per_task);
@@ -133,7 +162,7 @@ impl<'a, 'p> Search<'a, 'p> {
         let mut all = Candidates { floor, ..Candidates::new(self.k) };
         states.into_iter().for_each(|state| all.arms.extend(state.candidates.arms));
         all.cut();
-        Some(all.arms)
+        Some(all)
     }
 
     fn task(&self, State { candidates, seen, look, room }: &mut State, task: usize) {
@@ -277,8 +306,8 @@ mod tests {
             let first = search();
             let found = first.candidates(first.guess()).expect("few");
             let floor = unordered(first.floor.load(Relaxed));
-            assert_eq!(found.iter().filter(|arm| arm.bound.lower >= floor).count() < k, misleads);
-            let rows = search().run().expect("few");
+            assert_eq!(found.arms.iter().filter(|arm| arm.bound.lower >= floor).count() < k, misleads);
+            let rows = search().run().expect("few").rows;
             let scores = scorer.score(&arms).expect("finite");
             let mut best: Vec<usize> = (0..N).collect();
             best.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
@@ -305,7 +334,7 @@ mod tests {
             let arms = Arms::new(&x, d).expect("rows");
             for (bounds, most) in [(Bounds::from_widths(&scorer), Some(104)), (Bounds::from_means(&scorer), by_means)] {
                 let search = Search::new(&scorer, bounds.expect("ordinary"), &arms, 100, None);
-                let rows = search.run().map(|rows| rows.len());
+                let rows = search.run().map(|kept| kept.rows.len());
                 let fits = rows.is_some() == most.is_some()
                     && rows.is_none_or(|rows| (100..=most.unwrap_or(0)).contains(&rows));
                 assert!(fits, "{rows:?} rows for d = {d}, alpha {alpha}");

@@ -53,6 +53,10 @@ pub(crate) struct Formula {
     /// The range of all widths, as multiples of the norm.
     least: f64,
     most: f64,
+    /// What of a width a lower end counts.
+    stays: f64,
+    /// How much an upper end is higher: by so much, and so much times the norm.
+    beyond: [f64; 2],
 }
 
 impl Formula {
@@ -65,12 +69,18 @@ impl Formula {
         let unit = d / (1_u64 << 60) as f64;
         let tiny = unit * (1.0 + direction + w);
         let (of_dot, of_width) = (gamma * direction, gamma * w);
-        (n_u <= 0.005).then_some(Self { times, of_dot, of_width, tiny, tiny_norm: unit, least: 0.0, most: f64::MAX })
+        let (least, most, stays, beyond) = (0.0, f64::MAX, 1.0, [0.0; 2]);
+        (n_u <= 0.005).then_some(Self { times, of_dot, of_width, tiny, tiny_norm: unit, least, most, stays, beyond })
     }
 
     /// With the range of all widths, as multiples of the norm.
     pub(crate) fn with_widths(self, least: f64, most: f64) -> Self {
         Self { least, most, ..self }
+    }
+
+    /// For scores that change with every arm taken: `stays` of a width stays, and they are higher by what is `beyond`.
+    pub(crate) fn in_turns(self, stays: f64, beyond: [f64; 2]) -> Self {
+        Self { least: stays * self.least, stays, beyond, ..self }
     }
 
     /// For products of features that each have at most this relative error.
@@ -99,7 +109,8 @@ impl Formula {
         let above = self.above(norm);
         let (narrow, wide) = (self.times.of(g, least), self.times.of(g, most));
         let error = self.of_dot * above + self.tiny * (1.0 + above) + 1e-12 * (dot.abs() + narrow.abs() + wide.abs());
-        Bound { upper: dot + narrow.max(wide) + error, lower: dot + narrow.min(wide) - error }
+        let beyond = self.beyond[0] + self.beyond[1] * above;
+        Bound { upper: dot + narrow.max(wide) + error + beyond, lower: dot + narrow.min(wide) - error }
     }
 }
 
@@ -141,7 +152,7 @@ impl WidthSource for Found<'_> {
     #[inline(always)]
     fn range(self, formula: Formula, row: usize, norm: f64) -> (f64, f64) {
         let (width, error) = (f64::from(self.0[row]), formula.width_error(norm));
-        ((width - error).max(0.0), width + error)
+        (formula.stays * (width - error).max(0.0), width + error)
     }
 }
 

@@ -13,17 +13,16 @@ mod floors;
 mod screen;
 mod source;
 
-pub(crate) use best::best;
+pub(crate) use best::{Kept, best, best_in_turns};
 pub use catalogue::Catalogue;
 pub(crate) use floors::{Pairs, rows_reaching};
 pub(crate) use screen::Screening;
 pub use screen::{Panels, Screen};
 pub(crate) use source::Bounds;
 
+use crate::Arms;
 use crate::policy::Times;
-use crate::score::{Scorer, rows_per_task};
-use crate::{Arms, tasks::share_parts};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use crate::score::Scorer;
 
 /// Below this many multiplications, pruning does not pay: all arms are scored in f64.
 const WORTHWHILE: usize = 1 << 22;
@@ -43,38 +42,6 @@ fn pays(scorer: &Scorer<'_>, arms: &Arms<'_>) -> bool {
 /// Whether few enough arms are kept that scoring them again in f64 is cheap.
 fn is_few(kept: usize, of: usize) -> bool {
     kept.saturating_mul(FEW) <= of
-}
-
-/// Upper ends of all scores, row-major, -infinity where an arm is not eligible, and an upper bound of the norms of all
-/// rows; none if scoring all arms is cheaper, or if the bounds fail.
-pub(crate) fn upper_ends(scorer: &Scorer<'_>, arms: &Arms<'_>) -> Option<(Vec<f64>, f64)> {
-    if !pays(scorer, arms) {
-        return None;
-    }
-    let bounds = means_for(scorer, arms.len()).or_else(|| Bounds::from_widths(scorer))?;
-    let (blocks, rows_per_task) = (scorer.blocks.len(), rows_per_task(scorer.kernel));
-    let mut uppers = vec![0.0; arms.len() * blocks];
-    let (beyond, longest) = (AtomicBool::new(false), AtomicU32::new(0));
-    let task = |room: &mut source::Room, task: usize, uppers: &mut [f64]| {
-        let part = arms.slice(task * rows_per_task..task * rows_per_task + uppers.len() / blocks);
-        let is_open = part.eligible_per_row() == 0;
-        let finite = bounds.each_upper(scorer, &part, room, |block, of_block| {
-            if is_open && blocks == 1 {
-                return uppers.copy_from_slice(of_block);
-            }
-            let places = uppers[block..].iter_mut().step_by(blocks).zip(of_block).enumerate();
-            places.for_each(|(row, (to, end))| {
-                *to = if part.is_eligible(row, block) { *end } else { f64::NEG_INFINITY };
-            });
-        });
-        beyond.fetch_or(!finite, Relaxed);
-        // Numbers that are not negative are ordered as their bits are.
-        let most = room.products.norms()[..part.len()].iter().fold(0.0, |most: f32, norm| most.max(*norm));
-        longest.fetch_max(most.to_bits(), Relaxed);
-    };
-    share_parts(uppers.chunks_mut(rows_per_task * blocks), source::Room::default, task);
-    let longest = f64::from(f32::from_bits(longest.into_inner()));
-    (!beyond.into_inner()).then_some((uppers, 1.01 * longest + f64::from(f32::MIN_POSITIVE)))
 }
 
 /// Bounds from the means alone, if there are enough rows to pay for preparing them.

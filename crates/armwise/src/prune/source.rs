@@ -6,7 +6,7 @@
 use super::bound::{Both, Bound, Coefficients, Ends, Fill, Formula, Found, FromNorm, Upper};
 use crate::kernel::{Directions, Few, Kernel, Packed, Products};
 use crate::score::{BlockScorer, Scorer};
-use crate::{Arms, Features};
+use crate::{Arms, Features, InTurn};
 
 /// From so many arms on, the bits of their draws are asked first how large these can be.
 const MANY: usize = 8;
@@ -100,26 +100,24 @@ impl Bounds {
 }
 
 impl Bounds {
-    /// Calls `see` for each block with the upper ends for the arms of a part, eligible or not, whatever they draw. False
-    /// as in [`each_block`](Self::each_block).
-    pub(crate) fn each_upper(
-        &self,
+    /// For scores in any of k turns, if so much of a width stays; `norm` is about that of a row. None if rounding has no
+    /// bound.
+    pub(super) fn in_turns(
+        mut self,
         scorer: &Scorer<'_>,
-        part: &Arms<'_>,
-        room: &mut Room,
-        mut see: impl FnMut(usize, &[f64]),
-    ) -> bool {
-        self.multiply(scorer, part, &mut room.products);
-        let Room { products, upper, .. } = room;
-        upper.resize(part.len(), 0.0);
-        for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
-            let of = self.of(scorer, formula, products, block);
-            if !of.fill(own.constant().unwrap_or(own.bonus.most), Upper(&mut *upper)) {
-                return false;
+        turn: InTurn,
+        k: usize,
+        [stays, norm]: [f64; 2],
+    ) -> Option<Self> {
+        let [offset, slope] = turn.diversity_line(norm);
+        for (formula, posterior) in self.formulas.iter_mut().zip(&*scorer.posteriors) {
+            let beyond = [offset * (1.0 + 1e-9), slope * (1.0 + 1e-9) + turn.rounding(posterior, k)];
+            if !beyond.iter().all(|beyond| beyond.is_finite()) {
+                return None;
             }
-            see(block, upper);
+            *formula = formula.in_turns(stays, beyond);
         }
-        true
+        Some(self)
     }
 
     /// What is known of a part's arms in a block.

@@ -37,9 +37,10 @@ impl Formula {
         };
         let of_width = if self.times == Times::Width { 1e-11 * g.abs() * self.most } else { 0.0 };
         let error = (1.0 + 1e-5) * (self.of_dot + self.tiny) + of_width;
-        let slope = widest + 1e-11 * widest.abs() + error * NORM;
+        let of_norm = error + self.beyond[1];
+        let slope = widest + 1e-11 * widest.abs() + of_norm * NORM;
         // The last term covers the rounding of numbers below the range of f32.
-        (slope, offset + error * self.tiny_norm + 2.0 * self.tiny + 1e-37)
+        (slope, offset + self.beyond[0] + of_norm * self.tiny_norm + 2.0 * self.tiny + 1e-37)
     }
 }
 
