@@ -91,13 +91,13 @@ pub fn share_parts<S: Send, P: Send>(
     parts: impl Iterator<Item = P>,
     state: impl Fn() -> S + Sync,
     task: impl Fn(&mut S, usize, P) + Sync,
-) {
+) -> Vec<S> {
     let parts: Vec<Mutex<Option<P>>> = parts.map(|part| Mutex::new(Some(part))).collect();
     share(parts.len(), state, |state, number| {
         if let Some(part) = lock(&parts[number]).take() {
             task(state, number, part);
         }
-    });
+    })
 }
 
 /// What the tasks 0 to `count` - 1 make, in their order; each with the state of its thread, as [`share`].

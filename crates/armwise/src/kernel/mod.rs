@@ -8,6 +8,7 @@
 #![allow(clippy::inline_always, reason = "generic code must be compiled inside the function with the instruction set")]
 
 mod below;
+mod bytes;
 mod columns;
 mod line;
 mod means;
@@ -25,6 +26,7 @@ mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use bytes::{AHEAD, BYTES};
 pub(crate) use columns::{Line, sum_of};
 pub(crate) use line::Few;
 pub(crate) use means::Directions;
@@ -263,7 +265,7 @@ impl<T: Zero> Products<T> {
 }
 
 /// Bytes of a cache line. Loads of registers this wide are fast only if they are aligned to a line.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 fn aligned<T>(room: &mut [T]) -> &mut [T] {
     let skip = room.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());

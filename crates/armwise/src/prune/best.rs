@@ -70,8 +70,7 @@ struct Search<'a, 'p> {
     rows_per_task: usize,
     /// Whether guesses are raised while arms are looked at.
     raises: bool,
-    /// The largest floor of any task, as [`ordered`] bits.
-    floor: AtomicU64,
+    floor: Floor,
     /// A number was not finite, or too many candidates are kept.
     stop: AtomicBool,
 }
@@ -99,7 +98,7 @@ struct State {
 
 impl<'a, 'p> Search<'a, 'p> {
     fn new(scorer: &'a Scorer<'p>, bounds: Bounds, arms: &'a Arms<'a>, k: usize, memory: Option<&'a Memory>) -> Self {
-        let (floor, stop) = (AtomicU64::new(ordered(f64::NEG_INFINITY)), AtomicBool::new(false));
+        let (floor, stop) = (Floor::new(f64::NEG_INFINITY), AtomicBool::new(false));
         let least = rows_per_task(scorer.kernel);
         let rows_per_task = if memory.is_none() { (arms.len() / TASKS).clamp(least, ROWS.max(least)) } else { least };
         Self { scorer, bounds, arms, k, memory, rows_per_task, raises: true, floor, stop }
@@ -114,7 +113,7 @@ impl<'a, 'p> Search<'a, 'p> {
         for (guess, raises) in [(guess, guess > f64::NEG_INFINITY), (guess, false), (f64::NEG_INFINITY, false)] {
             self.raises = raises;
             all = self.candidates(guess)?;
-            let floor = unordered(self.floor.load(Relaxed));
+            let floor = self.floor.get();
             let reaching = all.arms.iter().filter(|arm| arm.bound.lower >= floor).count();
             if reaching >= self.k || guess == f64::NEG_INFINITY {
                 break;
@@ -151,7 +150,7 @@ impl<'a, 'p> Search<'a, 'p> {
     /// The arms that may be among the k best if at least k reach the floor; none if there are too many of them, or if
     /// a number is not finite.
     fn candidates(&self, floor: f64) -> Option<Candidates> {
-        self.floor.store(ordered(floor), Relaxed);
+        self.floor.set(floor);
         let state = || State { candidates: Candidates::new(self.k), seen: 0, look: 0, room: Room::default() };
         let tasks = self.arms.len().div_ceil(self.rows_per_task);
         let step = scattering(tasks);
@@ -159,10 +158,7 @@ impl<'a, 'p> Search<'a, 'p> {
         if self.stop.load(Relaxed) {
             return None;
         }
-        let mut all = Candidates { floor, ..Candidates::new(self.k) };
-        states.into_iter().for_each(|state| all.arms.extend(state.candidates.arms));
-        all.cut();
-        Some(all)
+        Some(Candidates::of_all(self.k, floor, states.into_iter().map(|state| state.candidates)))
     }
 
     fn task(&self, State { candidates, seen, look, room }: &mut State, task: usize) {
@@ -173,12 +169,10 @@ impl<'a, 'p> Search<'a, 'p> {
         let part = self.arms.slice(first..self.arms.len().min(first + self.rows_per_task));
         let blocks = self.scorer.blocks.len();
         let mut many = false;
-        candidates.floor = candidates.floor.max(unordered(self.floor.load(Relaxed)));
-        let floor = candidates.floor;
+        let floor = self.floor.raise(candidates);
         let see = |block: usize, row: usize, bound: Bound| {
             let place = (first + row) * blocks + block;
-            if bound.upper >= candidates.floor && candidates.push(Candidate { bound, place }) {
-                self.floor.fetch_max(ordered(candidates.floor), Relaxed);
+            if bound.upper >= candidates.floor && self.floor.push(candidates, Candidate { bound, place }) {
                 many |= !is_few(candidates.arms.len().saturating_sub(2 * self.k), *seen + blocks * (row + 1));
             }
         };
@@ -189,7 +183,7 @@ impl<'a, 'p> Search<'a, 'p> {
             // What was seen is a sample of all arms, and all of it that reaches the floor is kept.
             if let Some(rank) = rank_of_guess(*seen, self.k, self.arms.len() * blocks) {
                 candidates.guess(rank);
-                self.floor.fetch_max(ordered(candidates.floor), Relaxed);
+                self.floor.learn(candidates);
             }
         }
         if let Some(memory) = self.memory {
@@ -205,6 +199,43 @@ impl<'a, 'p> Search<'a, 'p> {
         if many || !finite {
             self.stop.store(true, Relaxed);
         }
+    }
+}
+
+/// The largest floor of any task, as [`ordered`] bits: what one task learns, all know.
+pub(super) struct Floor(AtomicU64);
+
+impl Floor {
+    pub(super) fn new(floor: f64) -> Self {
+        Self(AtomicU64::new(ordered(floor)))
+    }
+
+    fn set(&self, floor: f64) {
+        self.0.store(ordered(floor), Relaxed);
+    }
+
+    fn get(&self) -> f64 {
+        unordered(self.0.load(Relaxed))
+    }
+
+    /// Raises the floor of a task's candidates to that of all, and returns it.
+    pub(super) fn raise(&self, candidates: &mut Candidates) -> f64 {
+        candidates.floor = candidates.floor.max(self.get());
+        candidates.floor
+    }
+
+    /// Adds an arm to the candidates of a task; true if their floor was recomputed, which all are told.
+    pub(super) fn push(&self, candidates: &mut Candidates, arm: Candidate) -> bool {
+        let recomputed = candidates.push(arm);
+        if recomputed {
+            self.learn(candidates);
+        }
+        recomputed
+    }
+
+    /// Takes the floor of a task's candidates if it is higher.
+    fn learn(&self, candidates: &Candidates) {
+        self.0.fetch_max(ordered(candidates.floor), Relaxed);
     }
 }
 
@@ -229,6 +260,14 @@ pub(super) struct Candidates {
 impl Candidates {
     pub(super) fn new(k: usize) -> Self {
         Self { k, floor: f64::NEG_INFINITY, arms: Vec::new(), full: (2 * k).max(64) }
+    }
+
+    /// Those of all tasks that can be among the k best of all, if at least k reach this floor.
+    pub(super) fn of_all(k: usize, floor: f64, tasks: impl Iterator<Item = Self>) -> Self {
+        let mut all = Self { floor, ..Self::new(k) };
+        tasks.for_each(|task| all.arms.extend(task.arms));
+        all.cut();
+        all
     }
 
     /// Adds an arm; true if the floor was recomputed.
@@ -305,7 +344,7 @@ mod tests {
             let search = || Search::new(&scorer, Bounds::from_means(&scorer).expect("ordinary"), &arms, k, None);
             let first = search();
             let found = first.candidates(first.guess()).expect("few");
-            let floor = unordered(first.floor.load(Relaxed));
+            let floor = first.floor.get();
             assert_eq!(found.arms.iter().filter(|arm| arm.bound.lower >= floor).count() < k, misleads);
             let rows = search().run().expect("few").rows;
             let scores = scorer.score(&arms).expect("finite");

@@ -1,4 +1,4 @@
-//! Bounds: an interval that certainly holds a score, from products in f32 or 16 bits and what is known of the width.
+//! Bounds: an interval that certainly holds a score, from products in f32 and what is known of the width.
 //!
 //! There is one formula, [`Formula::bound`]: direction . x lies within the error of its product, the width lies within
 //! a range, and together they bound the score. The bound holds for the score as the f64 path computes it, rounding
@@ -81,13 +81,6 @@ impl Formula {
     /// For scores that change with every arm taken: `stays` of a width stays, and they are higher by what is `beyond`.
     pub(crate) fn in_turns(self, stays: f64, beyond: [f64; 2]) -> Self {
         Self { least: stays * self.least, stays, beyond, ..self }
-    }
-
-    /// For products of features that each have at most this relative error.
-    pub(crate) fn with_coarse_features(self, direction: &[f64], off: f64) -> Self {
-        let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-6);
-        // The features are rounded twice; 1.01 covers the product of both errors.
-        Self { of_dot: self.of_dot + 1.01 * off * norm, ..self }
     }
 
     /// An upper bound of the norm.

@@ -89,6 +89,21 @@ impl Groups {
         Self { centres, radii, rows, starts }
     }
 
+    /// The centre of a group; zero for arms that are close to nothing.
+    pub(super) fn centre(&self, group: usize) -> &[f64] {
+        let d = self.centres.len() / self.radii.len();
+        &self.centres[group * d..(group + 1) * d]
+    }
+
+    /// The group of each of the `n` rows.
+    pub(super) fn of_rows(&self, n: usize) -> Vec<u32> {
+        let mut groups = vec![0; n];
+        for group in 0..self.radii.len() {
+            self.rows(group).iter().for_each(|&row| groups[row as usize] = group as u32);
+        }
+        groups
+    }
+
     /// The rows of a group, ascending.
     pub(super) fn rows(&self, group: usize) -> &[u32] {
         &self.rows[self.starts[group]..self.starts[group + 1]]

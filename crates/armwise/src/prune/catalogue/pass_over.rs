@@ -1,35 +1,71 @@
-//! Visits the groups of a catalogue in the order of their bounds, until the rest cannot matter.
+//! Bounds the arms of groups in the order of the groups' own bounds, until the rest cannot matter.
+//!
+//! An arm is looked at only as closely as it takes: its group and the bits of its draw come first, then its bytes
+//! ([`Coarse`](super::coarse::Coarse)), then its draw; its features are left to whoever scores the candidates. Each group
+//! is a task, and all tasks share a floor.
 
+use super::Catalogue;
+use super::coarse::{Turned, length};
 use super::groups::Groups;
-use super::{Catalogue, by_upper};
 use crate::kernel::Products;
-use crate::prune::best::{Candidate, Candidates};
-use crate::score::{Scorer, rows_per_task};
-use crate::{Arms, Draw, tasks};
+use crate::prune::best::{Candidate, Candidates, Floor};
+use crate::prune::bound::Bound;
+use crate::prune::is_few;
+use crate::score::Scorer;
+use crate::{Arms, tasks};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// If more than one arm in this many would be scored, bounds of single arms are cheaper.
+/// If the bytes of more than one arm in this many would be read, bounds from remembered widths are cheaper.
 const MOST: usize = 6;
-/// Arms that are scored together, at least.
-const BATCH: usize = 1_024;
+/// Rounding of f64, relative to what is added up.
+const SLACK: f64 = 1e-9;
 
-/// Buffers for the arms of a group.
-#[derive(Default)]
-struct Room {
-    keys: Vec<u64>,
-    ceilings: Vec<f32>,
-    coefficients: Vec<f64>,
-}
-
-/// The bound of a group: an arm with a coefficient of at most g scores at most `mean` + g `width`, for g >= 0.
+/// The bound of a group: an arm with a coefficient of at most g scores at most `mean` + g `wide`, for g >= 0.
 struct GroupBound {
     group: usize,
     mean: f64,
-    width: f64,
+    narrow: f64,
+    wide: f64,
     upper: f64,
 }
 
+/// What all tasks share.
+struct Pass<'a, 'p> {
+    scorer: &'a Scorer<'p>,
+    arms: &'a Arms<'a>,
+    groups: &'a Groups,
+    turned: Turned,
+    bounds: Vec<GroupBound>,
+    /// The largest coefficient.
+    most: f64,
+    floor: Floor,
+    /// How many arms' bytes were read.
+    looked: AtomicUsize,
+    /// A number was not finite, or too many arms were looked at.
+    stop: AtomicBool,
+}
+
+/// What a task has found, and its buffers for the arms of a group.
+struct State {
+    candidates: Candidates,
+    rows: Vec<usize>,
+    keys: Vec<u64>,
+    ceilings: Vec<f32>,
+    coefficients: Vec<f64>,
+    sums: Vec<i32>,
+    /// direction . x of each arm, and how far it may be off.
+    dots: Vec<(f64, f64)>,
+}
+
+impl State {
+    fn new(k: usize) -> Self {
+        let (rows, keys, ceilings, coefficients, sums, dots) = Default::default();
+        Self { candidates: Candidates::new(k), rows, keys, ceilings, coefficients, sums, dots }
+    }
+}
+
 impl Catalogue {
-    /// The rows of the k best arms and perhaps some more, ascending; none if the groups do not tell enough.
+    /// The rows of the k best arms and some more, ascending; none if the groups do not tell enough.
     pub(super) fn pass_over(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
         let groups = self.groups.as_ref()?;
         let block = &scorer.blocks[0];
@@ -37,111 +73,126 @@ impl Catalogue {
         if !(most.is_finite() && most >= 0.0) {
             return None;
         }
-        let bounds = self.bounds(scorer, groups, most)?;
-        let (mut best, mut scored) = (Candidates::new(k), 0);
-        let (mut room, mut next) = (Room::default(), 0);
-        // How many arms of groups were compared with a floor, and how many of them were left.
-        let (mut looked, mut kept) = (0, 0);
-        while next < bounds.len() && bounds[next].upper >= best.floor {
-            let mut batch: Vec<usize> = Vec::new();
-            while next < bounds.len() && bounds[next].upper >= best.floor && batch.len() < BATCH.max(k) {
-                let before = batch.len();
-                room.members(scorer, arms, groups, &bounds[next], best.floor, &mut batch);
-                if best.floor > f64::NEG_INFINITY {
-                    looked += groups.rows(bounds[next].group).len();
-                    kept += batch.len() - before;
-                }
-                next += 1;
-            }
-            scored += batch.len();
-            if MOST * scored > arms.len() {
-                return None;
-            }
-            let parts: Vec<&[usize]> = batch.chunks(rows_per_task(self.kernel)).collect();
-            let score = |(): &mut (), part: usize| {
-                arms.gather(parts[part]).with_arms(|arms| Ok(scorer.score_block(arms, 0))).ok().flatten()
-            };
-            let scores = tasks::map(parts.len(), || (), score).into_iter().collect::<Option<Vec<_>>>()?;
-            for (&row, score) in batch.iter().zip(scores.into_iter().flatten()) {
-                best.push(by_upper(row, score));
-            }
-            best.cut();
-            let rest = bounds[next..].iter().take_while(|bound| bound.upper >= best.floor);
-            let rest: usize = rest.map(|bound| groups.rows(bound.group).len()).sum();
-            let share = |of: usize| if block.constant().is_some() { of } else { of * kept / looked.max(1) };
-            // Normal draws dismiss ever more arms of a group, which the share of those before would not tell.
-            if block.bonus.draw != Draw::Normal && MOST * (scored + share(rest)) > arms.len() {
-                return None;
-            }
-        }
-        if best.arms.len() < k {
+        let (bounds, turned) =
+            (self.bounds(scorer, groups, most)?, self.coarse.turned(&block.direction, Some(groups))?);
+        let (floor, looked, stop) = (Floor::new(f64::NEG_INFINITY), AtomicUsize::new(0), AtomicBool::new(false));
+        let pass = Pass { scorer, arms, groups, turned, bounds, most, floor, looked, stop };
+        let states = tasks::share(pass.bounds.len(), || State::new(k), |state, task| self.task(&pass, state, task));
+        if pass.stop.load(Relaxed) {
             return None;
         }
-        let mut rows: Vec<usize> = best.arms.iter().map(|arm: &Candidate| arm.place).collect();
+        let all = Candidates::of_all(k, f64::NEG_INFINITY, states.into_iter().map(|state| state.candidates)).arms;
+        if all.len() < k || !is_few(all.len(), arms.len()) {
+            return None;
+        }
+        let mut rows: Vec<usize> = all.iter().map(|arm: &Candidate| arm.place).collect();
         rows.sort_unstable();
         Some(rows)
     }
 
     /// The bounds of all groups, the largest first; none if a number is not finite.
     fn bounds(&self, scorer: &Scorer<'_>, groups: &Groups, most: f64) -> Option<Vec<GroupBound>> {
-        let (block, widths, d) = (&scorer.blocks[0], scorer.posteriors[0].widths(), scorer.dim);
-        let norm = |x: &[f64]| x.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-9) + 1e-150;
-        let direction = norm(&block.direction);
+        let (block, widths) = (&scorer.blocks[0], scorer.posteriors[0].widths());
+        let direction = length(block.direction.iter().copied());
         let mut products = Products::default();
         self.kernel.products(&groups.centres, &scorer.packed, &mut products);
         let bound = |group: usize| {
             let radius = groups.radii[group];
             let (dot, width) = (products.dots(0)[group], products.widths(0)[group]);
             if radius == f64::INFINITY {
-                return Some(GroupBound { group, mean: radius, width: radius, upper: radius });
+                return Some(GroupBound { group, mean: radius, narrow: 0.0, wide: radius, upper: radius });
             }
-            // The last term covers the rounding of f64 in the score and here.
-            let length = direction * (norm(&groups.centres[group * d..(group + 1) * d]) + radius);
-            let mean = dot + direction * radius + 1e-9 * length;
-            let width = (width + widths.most * radius) * (1.0 + 4.0 * widths.eta + 1e-9);
-            let upper = mean + most * width + 1e-9 * (mean.abs() + most * width);
-            upper.is_finite().then_some(GroupBound { group, mean, width, upper })
+            let size = direction * (length(groups.centre(group).iter().copied()) + radius);
+            let mean = dot + direction * radius + SLACK * size;
+            let (off, rounding) = (widths.most * radius, 4.0 * widths.eta + SLACK);
+            let narrow = (width * (1.0 - rounding) - off).max(0.0) * (1.0 - rounding);
+            let wide = (width + off) * (1.0 + rounding);
+            let upper = mean + most * wide + SLACK * (mean.abs() + most * wide);
+            upper.is_finite().then_some(GroupBound { group, mean, narrow, wide, upper })
         };
         let mut bounds = (0..groups.radii.len()).map(bound).collect::<Option<Vec<_>>>()?;
         bounds.sort_unstable_by(|a, b| b.upper.total_cmp(&a.upper));
         Some(bounds)
     }
-}
 
-impl Room {
-    /// Adds the eligible rows of a group that may reach the floor.
-    fn members(
-        &mut self,
-        scorer: &Scorer<'_>,
-        arms: &Arms<'_>,
-        groups: &Groups,
-        bound: &GroupBound,
-        floor: f64,
-        to: &mut Vec<usize>,
-    ) {
-        let Self { keys, ceilings, coefficients } = self;
-        let first = to.len();
-        let rows = groups.rows(bound.group).iter().map(|&row| row as usize);
-        to.extend(rows.filter(|&row| arms.is_eligible(row, 0)));
-        let block = &scorer.blocks[0];
-        if !(bound.mean.is_finite() && floor.is_finite()) || block.constant().is_some() {
+    /// Adds the arms of a group that may reach the floor to the candidates.
+    fn task(&self, pass: &Pass<'_, '_>, state: &mut State, task: usize) {
+        let Pass { scorer, arms, .. } = *pass;
+        let (block, bound) = (&scorer.blocks[0], &pass.bounds[task]);
+        let floor = pass.floor.raise(&mut state.candidates);
+        if bound.upper < floor || pass.stop.load(Relaxed) {
             return;
         }
-        if let Some((base, factor)) = block.ceilings(arms, to[first..].iter().copied(), keys, ceilings) {
-            coefficients.clear();
-            coefficients.extend(ceilings.iter().map(|&z| base + factor * f64::from(z)));
-        } else {
-            // Draws cost little beside what they save: the features of an arm and its width.
-            block.coefficients_of_rows(arms, to[first..].iter().copied(), keys, coefficients);
+        state.members(pass, bound, floor);
+        let State { candidates, rows, keys, coefficients, sums, dots, .. } = state;
+        let before = pass.looked.fetch_add(rows.len(), Relaxed);
+        if MOST * (before + rows.len()) > arms.len() {
+            return pass.stop.store(true, Relaxed);
         }
-        let mut kept = first;
-        for (place, coefficient) in (first..).zip(&*coefficients) {
-            let upper = bound.mean + coefficient.max(0.0) * bound.width;
-            to[kept] = to[place];
-            let is_below = upper + 1e-9 * upper.abs() < floor;
+        self.coarse.dots(self.kernel, &pass.turned, rows, sums, dots);
+        let most = scorer.posteriors[0].widths().most;
+        let wide = |row: usize| {
+            // Of arms that are close to nothing the norm tells; the numbers are for its rounding to f32.
+            if bound.wide.is_finite() { bound.wide } else { most * (1.001 * f64::from(self.norms[row]) + 1e-37) }
+        };
+        let mut kept = 0;
+        for (place, coefficient) in coefficients.iter().enumerate() {
+            let ((dot, off), row) = (dots[place], rows[place]);
+            let wide = coefficient.max(0.0) * wide(row);
+            (dots[kept], rows[kept]) = (dots[place], row);
+            let is_below = dot + off + wide + SLACK * (dot.abs() + wide) < floor;
             // Not `>=`: NaN must not count as below the floor.
             kept += usize::from(!is_below);
         }
-        to.truncate(kept);
+        rows.truncate(kept);
+        block.coefficients_of_rows(arms, rows.iter().copied(), keys, coefficients);
+        for ((&row, &(dot, off)), &g) in rows.iter().zip(&*dots).zip(&*coefficients) {
+            let (narrow, wide) = (g * bound.narrow, g * wide(row));
+            let error = off + SLACK * (dot.abs() + narrow.abs() + wide.abs());
+            let own = Bound { upper: dot + narrow.max(wide) + error, lower: dot + narrow.min(wide) - error };
+            if !(own.upper.is_finite() && own.lower.is_finite()) {
+                return pass.stop.store(true, Relaxed);
+            }
+            if own.upper >= candidates.floor {
+                pass.floor.push(candidates, Candidate { bound: own, place: row });
+            }
+        }
+    }
+}
+
+impl State {
+    /// The eligible rows of a group that may reach the floor, with what their coefficients are at most.
+    fn members(&mut self, pass: &Pass<'_, '_>, bound: &GroupBound, floor: f64) {
+        let Self { rows, keys, ceilings, coefficients, .. } = self;
+        let Pass { scorer, arms, groups, .. } = *pass;
+        rows.clear();
+        let members = groups.rows(bound.group).iter().map(|&row| row as usize);
+        rows.extend(members);
+        if arms.eligible_per_row() > 0 {
+            rows.retain(|&row| arms.is_eligible(row, 0));
+        }
+        let block = &scorer.blocks[0];
+        if !(bound.mean.is_finite() && floor.is_finite()) || block.constant().is_some() {
+            coefficients.clear();
+            coefficients.resize(rows.len(), pass.most);
+            return;
+        }
+        if let Some((base, factor)) = block.ceilings(arms, rows.iter().copied(), keys, ceilings) {
+            coefficients.clear();
+            coefficients.extend(ceilings.iter().map(|&z| base + factor * f64::from(z)));
+        } else {
+            // Draws cost little beside what they save.
+            block.coefficients_of_rows(arms, rows.iter().copied(), keys, coefficients);
+        }
+        let mut kept = 0;
+        for place in 0..rows.len() {
+            let upper = bound.mean + coefficients[place].max(0.0) * bound.wide;
+            (rows[kept], coefficients[kept]) = (rows[place], coefficients[place]);
+            let is_below = upper + SLACK * upper.abs() < floor;
+            // Not `>=`: NaN must not count as below the floor.
+            kept += usize::from(!is_below);
+        }
+        rows.truncate(kept);
+        coefficients.truncate(kept);
     }
 }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::prune) struct Part {
     /// Upper bounds of the widths.
     pub(in crate::prune) widths: Vec<f32>,
-    /// direction . x, within the error of features in 16 bits.
+    /// Upper bounds of direction . x, up to the error of a product in f32.
     pub(in crate::prune) dots: Vec<f32>,
 }
 

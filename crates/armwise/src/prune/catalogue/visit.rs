@@ -1,14 +1,13 @@
 //! Scores arms in the order of falling upper ends, until the rest cannot matter.
 //!
-//! Means are cheap (d operations per arm), so when the direction changes they are all computed again, from features in
-//! 16 bits. Widths are expensive, and only those of visited arms are computed again. An upper end needs no draw, only
+//! Means are cheap (d operations per arm), so when the direction changes they are all computed again, from features as
+//! bytes. Widths are expensive, and only those of visited arms are computed again. An upper end needs no draw, only
 //! its ceiling; the draws of visited arms are made.
 
-use super::coarse::OFF;
 use super::remembered::{Part, Remembered};
 use super::{Catalogue, by_upper};
-use crate::kernel::Products;
-use crate::prune::best::{Candidate, Candidates};
+use crate::kernel::{Few, Kernel, Products};
+use crate::prune::best::{Candidate, Candidates, Floor};
 use crate::prune::bound::{Earlier, Fill, Formula, Uppers, rounded_up};
 use crate::score::{Scorer, rows_per_task};
 use crate::tasks::{self, share_parts};
@@ -19,9 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// saves in later rounds.
 const MOST: usize = 16;
 
-/// The buffers of a task.
-#[derive(Default)]
-struct Room {
+/// What a task has found, and its buffers.
+struct State {
+    front: Candidates,
+    sums: Vec<i32>,
     keys: Vec<u64>,
     rows: Vec<usize>,
     ceilings: Vec<f32>,
@@ -37,17 +37,9 @@ impl Catalogue {
         k: usize,
         remembered: &mut Remembered,
     ) -> Option<Vec<usize>> {
-        self.upper_ends(scorer, arms, remembered)?;
-        let uppers = &remembered.uppers;
         // The 2k best by upper end come first: they set the floor that the others must reach.
-        let mut front = Candidates::new(2 * k);
-        for (place, &upper) in uppers.iter().enumerate() {
-            let upper = f64::from(upper);
-            if upper >= front.floor && upper > f64::NEG_INFINITY {
-                front.push(by_upper(place, upper));
-            }
-        }
-        front.cut();
+        let front = self.upper_ends(scorer, arms, 2 * k, remembered)?;
+        let uppers = &remembered.uppers;
         let most = arms.len() / MOST;
         let mut best = Candidates::new(k);
         let visited = front.arms.len();
@@ -56,14 +48,11 @@ impl Catalogue {
         }
         self.score(scorer, arms, &front.arms, remembered, &mut best);
         let mut rest = Vec::new();
-        for (place, &upper) in uppers.iter().enumerate() {
-            let upper = f64::from(upper);
-            if upper >= best.floor && upper < front.floor {
-                rest.push(by_upper(place, upper));
-                if visited + rest.len() > most {
-                    return None;
-                }
-            }
+        places_reaching(self.kernel, uppers, best.floor, &mut rest);
+        let all = rest.into_iter().map(|place| by_upper(place, f64::from(uppers[place])));
+        let mut rest: Vec<Candidate> = all.filter(|arm| arm.bound.upper < front.floor).collect();
+        if visited + rest.len() > most {
+            return None;
         }
         while !rest.is_empty() {
             // A quarter of the rest at a time, so that few passes over it are needed.
@@ -83,31 +72,43 @@ impl Catalogue {
         Some(rows)
     }
 
-    /// Upper ends of all scores, -infinity where an arm is not eligible; none if a number is not finite. Computes the
-    /// products again if the direction has changed.
-    fn upper_ends(&self, scorer: &Scorer<'_>, arms: &Arms<'_>, remembered: &mut Remembered) -> Option<()> {
+    /// Upper ends of all scores, -infinity where an arm is not eligible, and the `front` best arms by upper end; none if
+    /// a number is not finite. Bounds the products again if the direction has changed.
+    fn upper_ends(
+        &self,
+        scorer: &Scorer<'_>,
+        arms: &Arms<'_>,
+        front: usize,
+        remembered: &mut Remembered,
+    ) -> Option<Candidates> {
         let block = &scorer.blocks[0];
         let widths = scorer.posteriors[0].widths();
-        let formula = Formula::new(block.bonus.times, &block.direction, None)?
-            .with_widths(widths.least, widths.most)
-            .with_coarse_features(&block.direction, OFF);
+        let formula = Formula::new(block.bonus.times, &block.direction, None)?.with_widths(widths.least, widths.most);
         let stretch = remembered.slack * (1.0 + widths.eta);
-        let narrow = || block.direction.iter().map(|&x| x as f32).collect::<Vec<f32>>();
-        let turned = (remembered.direction != block.direction).then(narrow);
+        let turned = if remembered.direction == block.direction {
+            None
+        } else {
+            Some(self.coarse.turned(&block.direction, self.groups.as_ref())?)
+        };
         remembered.direction.clone_from(&block.direction);
         let rows_per_task = rows_per_task(self.kernel);
-        let bad = AtomicBool::new(false);
+        let (bad, floor) = (AtomicBool::new(false), Floor::new(f64::NEG_INFINITY));
         let memory = &remembered.memory;
-        let task = |Room { keys, rows: all, ceilings, coefficients }: &mut Room, task: usize, out: &mut [f32]| {
+        let state = || {
+            let (sums, keys, rows, ceilings, coefficients) = Default::default();
+            State { front: Candidates::new(front), sums, keys, rows, ceilings, coefficients }
+        };
+        let task = |State { front, sums, keys, rows: all, ceilings, coefficients }: &mut State,
+                    task: usize,
+                    out: &mut [f32]| {
             let rows = task * rows_per_task..task * rows_per_task + out.len();
             let part = arms.slice(rows.clone());
             let mut memory = memory.part(task);
             let Part { widths, dots } = &mut *memory;
             // Infinite where nothing is known of an arm yet.
             widths.resize(rows.len(), f32::INFINITY);
-            if let Some(direction) = &turned {
-                dots.resize(rows.len(), 0.0);
-                self.coarse.dots(self.kernel, rows.start, direction, dots);
+            if let Some(turned) = &turned {
+                self.coarse.uppers(self.kernel, turned, rows.clone(), sums, dots);
             }
             all.clear();
             all.extend(0..rows.len());
@@ -117,6 +118,7 @@ impl Catalogue {
             } else {
                 block.coefficients_of(&part, keys, coefficients);
             }
+            let first = rows.start;
             let (norms, coefficients) = (&self.norms[rows], &coefficients[..]);
             let (widths, ends) = (Earlier(widths, stretch), Uppers(&mut *out));
             if !self.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends }) {
@@ -126,10 +128,19 @@ impl Catalogue {
                 let out = out.iter_mut().enumerate().filter(|(row, _)| !part.is_eligible(*row, 0));
                 out.for_each(|(_, upper)| *upper = f32::NEG_INFINITY);
             }
+            all.clear();
+            places_reaching(self.kernel, out, floor.raise(front), all);
+            for &mut place in all {
+                let upper = f64::from(out[place]);
+                if upper >= front.floor {
+                    floor.push(front, by_upper(first + place, upper));
+                }
+            }
         };
         remembered.uppers.resize(arms.len(), 0.0);
-        share_parts(remembered.uppers.chunks_mut(rows_per_task), Room::default, task);
-        (!bad.load(Relaxed)).then_some(())
+        let states = share_parts(remembered.uppers.chunks_mut(rows_per_task), state, task);
+        let found = Candidates::of_all(front, f64::NEG_INFINITY, states.into_iter().map(|state| state.front));
+        (!bad.load(Relaxed)).then_some(found)
     }
 
     /// Scores arms in f64, with the same bits as without a catalogue, and remembers their widths.
@@ -171,5 +182,18 @@ impl Catalogue {
             best.push(arm);
         });
         best.cut();
+    }
+}
+
+/// The places of the upper ends that reach a floor; never of -infinity.
+fn places_reaching(kernel: Kernel, uppers: &[f32], floor: f64, places: &mut Vec<usize>) {
+    /// Upper ends that are compared before the places of the large ones are written down.
+    const PART: usize = 4096;
+    // An f32 that is not above the floor. No upper end changes by the addition of 0 times itself, except that -infinity
+    // becomes a NaN, which reaches nothing.
+    let (floor, mut few) = (-rounded_up(-floor), Few::default());
+    for (part, uppers) in uppers.chunks(PART).enumerate() {
+        kernel.above(uppers, uppers, (0.0, floor), &mut few);
+        places.extend(few.rows().map(|row| part * PART + row));
     }
 }
