@@ -155,6 +155,7 @@ fn numbers(problem: &WhichProblem) -> String {
         Cell::number("Regret, tuned"),
         Cell::number("Regret, default"),
         Cell::number("Reward, automatic / tuned"),
+        Cell::number("Reward, default / tuned"),
         Cell::number("Reward, automatic"),
         Cell::text("Tuned to"),
     ];
@@ -162,17 +163,20 @@ fn numbers(problem: &WhichProblem) -> String {
     let row = |contender: &Contender| {
         let cell = |how: How| contender.way(how).map_or_else(dash, |way| Cell::number(&ratio(way)));
         let automatic = contender.way(How::Automatic);
-        let share = automatic.map_or_else(dash, |way| {
-            let of = way.of_tuned;
-            Cell::number(&format!("{} ({} to {})", number(of.value, 3), number(of.low, 3), number(of.high, 3)))
-        });
+        let share = |how: How| {
+            contender.way(how).map_or_else(dash, |way| {
+                let of = way.of_tuned;
+                Cell::number(&format!("{} ({} to {})", number(of.value, 3), number(of.low, 3), number(of.high, 3)))
+            })
+        };
+        let [share, default_share] = [How::Automatic, How::Default].map(share);
         let earned = automatic.map_or_else(dash, |way| Cell::number(&super::with_error(way.reward, 1)));
         let params = contender.way(How::Tuned).map_or(String::new(), |way| {
             let all = way.params.iter().map(|(name, value)| format!("{name} = {value}"));
             all.collect::<Vec<String>>().join(", ")
         });
         let [automatic, tuned, default] = [How::Automatic, How::Tuned, How::Default].map(cell);
-        vec![Cell::text(&named(contender)), automatic, tuned, default, share, earned, Cell::text(&params)]
+        vec![Cell::text(&named(contender)), automatic, tuned, default, share, default_share, earned, Cell::text(&params)]
     };
     let caption = format!(
         "{}: oracle {}, random choice {}",
