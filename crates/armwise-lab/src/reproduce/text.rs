@@ -5,7 +5,8 @@
 use std::fmt::Write;
 
 use crate::results::{
-    Basis, Clustered, Comparison, Contender, How, Interval, Mean, Outcome, Promotions, Protocol, Results, Scale, TwoSets, Which,
+    Basis, Clustered, Comparison, Contender, How, Interval, Mean, Outcome, Promotions, Protocol, Results, Scale,
+    TwoSets, Which,
 };
 
 /// Everything that a run prints at its end.

@@ -118,8 +118,7 @@ pub(super) fn run(
     let cases = cases(plan, ratings, seed)?;
     // Where nobody may play, there is nothing to compare.
     let played = cases.iter().filter(|case| players.iter().any(|player| case.fits(player)));
-    let problems =
-        played.map(|case| problem(plan, case, players, seed, session)).collect::<Result<Vec<_>, Error>>()?;
+    let problems = played.map(|case| problem(plan, case, players, seed, session)).collect::<Result<Vec<_>, Error>>()?;
     Ok(Which { grid: plan.exponents.iter().map(|e| libm::pow(10.0, f64::from(*e))).collect(), problems })
 }
 

@@ -176,7 +176,16 @@ fn numbers(problem: &WhichProblem) -> String {
             all.collect::<Vec<String>>().join(", ")
         });
         let [automatic, tuned, default] = [How::Automatic, How::Tuned, How::Default].map(cell);
-        vec![Cell::text(&named(contender)), automatic, tuned, default, share, default_share, earned, Cell::text(&params)]
+        vec![
+            Cell::text(&named(contender)),
+            automatic,
+            tuned,
+            default,
+            share,
+            default_share,
+            earned,
+            Cell::text(&params),
+        ]
     };
     let caption = format!(
         "{}: oracle {}, random choice {}",
