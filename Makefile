@@ -142,8 +142,8 @@ which: build
 which-middle: build
 	$(ARMWISE) reproduce which --middle $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-middle
 
-# The table "Automatic or tuned": the two algorithms in full, printed with paired intervals; half an hour to an hour on one idle thread
-# with RATINGS=ratings.dat, half of that without.
+# The table "Automatic or tuned": two algorithms in full, printed with paired intervals; with RATINGS=ratings.dat a quarter of an
+# hour of processor time, an hour on a busy machine.
 automatic: build
 	$(ARMWISE) reproduce which --only pc2ucb,arm-wise-ts $(if $(RATINGS),--ratings $(RATINGS)) --out target/automatic
 
