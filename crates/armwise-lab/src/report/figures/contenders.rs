@@ -115,13 +115,13 @@ fn mark(scene: &mut Scene, how: How, (x, y): (f64, f64), tip: &str) {
     scene.shape_with_tip(shape, Paint::fill(ink), tip);
 }
 
-/// `1.23 (1.10 to 1.36)`.
+/// `1.23 (1.10 to 1.36)`; regret is never below 0, so neither is what is said of it.
 pub(crate) fn ratio(way: &Way) -> String {
     let interval = way.relative;
     if interval.high > 1e6 {
         return number(interval.value, 2);
     }
-    format!("{} ({} to {})", number(interval.value, 2), number(interval.low, 2), number(interval.high, 2))
+    format!("{} ({} to {})", number(interval.value, 2), number(interval.low.max(0.0), 2), number(interval.high, 2))
 }
 
 fn caption(study: &Which) -> String {
