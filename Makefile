@@ -142,8 +142,8 @@ which: build
 which-middle: build
 	$(ARMWISE) reproduce which --middle $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-middle
 
-# The table "Automatic or tuned": two algorithms in full, printed with paired intervals; with RATINGS=ratings.dat a quarter of an
-# hour of processor time, an hour on a busy machine.
+# The table "Automatic or tuned": two algorithms in full, printed with paired intervals. With RATINGS=ratings.dat 50 minutes on a quarter of
+# a processor; less without.
 automatic: build
 	$(ARMWISE) reproduce which --only pc2ucb,arm-wise-ts $(if $(RATINGS),--ratings $(RATINGS)) --out target/automatic
 
