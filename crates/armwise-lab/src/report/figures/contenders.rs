@@ -127,7 +127,7 @@ pub(crate) fn ratio(way: &Way) -> String {
 fn caption(study: &Which) -> String {
     let grid: Vec<String> = study.grid.iter().map(|&value| compact(value)).collect();
     let mut text = format!(
-        "Regret is the oracle’s expected reward less that of what was chosen, over all rounds, divided by that of the tuned setting that earned most on the tuning trials (bold). Tuned: the best of the grid {} on trials of their own; everything is measured on other trials, the same for all. Lines are 95% intervals of the paired ratios. ",
+        "Regret is the oracle’s expected reward less that of what was chosen, over all rounds, divided by that of the tuned setting that earned most on the tuning trials (bold), or by a thousandth of what the oracle earns where that setting lost less. Tuned: the best of the grid {} on trials of their own; everything is measured on other trials, the same for all. Lines are 95% intervals of the paired ratios. ",
         escape(&grid.join(", "))
     );
     for problem in &study.problems {
