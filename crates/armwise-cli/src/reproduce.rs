@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// The whole grid on a few trials, in minutes for `which`.
     #[arg(long)]
     middle: bool,
+    /// With `which`, these algorithms only and without variants, say `pc2ucb,arm-wise-ts`.
+    #[arg(long, value_name = "ALGORITHMS", value_delimiter = ',')]
+    only: Vec<String>,
     /// The report's folder.
     #[arg(long, value_name = "DIR", default_value = "armwise-report")]
     out: PathBuf,
@@ -61,6 +64,10 @@ pub(crate) struct Arguments {
 
 /// Options that have no meaning for problems without ratings are refused, not ignored.
 fn check(arguments: &Arguments) -> Result<(), Error> {
+    if !arguments.only.is_empty() && !matches!(arguments.which, Some(Problem::Which)) {
+        let must = "left out except with which, the part that compares algorithms".to_owned();
+        return Err(Error::Parameter { name: "--only", value: arguments.only.join(","), must });
+    }
     let problem = match arguments.which {
         Some(Problem::Clustered) => "clustered",
         Some(Problem::TwoSets) => "two-sets",
@@ -93,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
             (false, true) => Scale::Middle,
             (false, false) => Scale::Full,
         },
+        only: arguments.only.clone(),
         seed: arguments.seed,
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -88,6 +88,39 @@ fn what_the_clustered_case_does_not_use_is_refused() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// What `make automatic` runs, in small.
+#[test]
+fn some_algorithms_only_are_compared_with_their_tuned_selves() {
+    let folder = folder("only");
+    let out = folder.join("report");
+    let which = ["reproduce", "which", "--quick", "--out", text(&out), "--only"];
+    refused(&run(&[&which[..], &["pc2ucb,pc3ucb"]].concat()), "only = pc3ucb");
+    refused(&run(&["reproduce", "promotions", "--quick", "--only", "pc2ucb", "--out", text(&out)]), "--only = pc2ucb");
+    assert!(!out.exists());
+    let output = run(&[&which[..], &["arm-wise-ts,hallucinated-c2ucb"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(!shown.contains("pc2ucb") && !shown.contains("shared"), "{shown}");
+    let found: Value = serde_json::from_str(&fs::read_to_string(out.join("results.json")).unwrap()).unwrap();
+    let problems = found["which"]["problems"].as_array().unwrap();
+    let of_tuned = shown.split("Automatic or tuned").nth(1).unwrap();
+    for problem in problems {
+        let contenders = problem["contenders"].as_array().unwrap();
+        let names: Vec<&str> = contenders.iter().map(|contender| contender["algorithm"].as_str().unwrap()).collect();
+        assert_eq!(names, ["hallucinated-c2ucb", "arm-wise-ts"]);
+        let [automatic, default] = [0, 2].map(|way| {
+            let share = contenders[1]["ways"][way]["of_tuned"].clone();
+            let [value, low, high] = ["value", "low", "high"].map(|name| share[name].as_f64().unwrap());
+            format!("{value:.3} [{low:.3}, {high:.3}]")
+        });
+        let label = problem["label"].as_str().unwrap();
+        let arm_wise = of_tuned.split("  arm-wise-ts").nth(1).unwrap();
+        let line = arm_wise.lines().find(|line| line.starts_with(&format!("  {label}  "))).unwrap();
+        assert!(line.contains(&automatic) && line.contains(&default), "{line}: {automatic}, {default}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// The study in the researcher's tutorial, with fewer trials.
 #[test]
 fn the_tutorial_s_study_runs() {

@@ -56,6 +56,8 @@ pub struct Options {
     pub features: Variant,
     /// How much is run.
     pub scale: Scale,
+    /// The algorithms that [`Part::Which`] compares, as they are; all of them and their variants if none is named.
+    pub only: Vec<String>,
     /// The seed of everything.
     pub seed: u64,
 }
@@ -67,6 +69,7 @@ pub struct Options {
 pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
     let start = Instant::now();
     let plan = Plan::of(options.scale);
+    let players = which::players(&options.only)?;
     // Bad input, and ratings from which no features can be made, must be found before an hour of work, not after it.
     let wanted = |part: Part| options.part.is_none_or(|only| only == part);
     let data = if wanted(Part::Promotions) || wanted(Part::Which) {
@@ -102,7 +105,9 @@ pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
     };
     let two_sets = if wanted(Part::TwoSets) { Some(two_sets::run(&plan, options.seed, session)?) } else { None };
     let which = match &data {
-        Some((ratings, splits)) if wanted(Part::Which) => Some(which(options, &plan, ratings, splits, session)?),
+        Some((ratings, splits)) if wanted(Part::Which) => {
+            Some(which(options, &plan, &players, ratings, splits, session)?)
+        }
         _ => None,
     };
     let (rounds, rounds_kept) = session.rounds();
@@ -125,6 +130,7 @@ pub fn run(options: &Options, session: &Session<'_>) -> Result<Results, Error> {
 fn which(
     options: &Options,
     plan: &Plan,
+    players: &[which::Player],
     ratings: &Ratings,
     splits: &promotions::Splits,
     session: &Session<'_>,
@@ -138,7 +144,7 @@ fn which(
     };
     let mut all: Vec<which::Ratings<'_>> = made.iter().map(|(splits, ratings)| splits.named(ratings)).collect();
     all.push(splits.named(ratings));
-    which::run(plan, &all, options.seed, session)
+    which::run(plan, players, &all, options.seed, session)
 }
 
 fn read(path: Option<&Path>, options: &Options, session: &Session<'_>, plan: &Plan) -> Result<Ratings, Error> {

@@ -72,7 +72,7 @@ impl Plan {
                 which_tuning: 20,
                 which_fresh: 200,
                 which_sets: 100,
-                which_ks: vec![50, 200],
+                which_ks: vec![50, 100, 200],
                 ks: vec![50, 100, 150, 200],
                 promotions_fresh: 20,
                 tuning_splits: 5,

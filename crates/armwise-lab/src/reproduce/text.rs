@@ -5,7 +5,8 @@
 use std::fmt::Write;
 
 use crate::results::{
-    Basis, Clustered, Comparison, How, Interval, Mean, Outcome, Promotions, Protocol, Results, Scale, TwoSets, Which,
+    Basis, Clustered, Comparison, Contender, How, Interval, Mean, Outcome, Promotions, Protocol, Results, Scale,
+    TwoSets, Which,
 };
 
 /// Everything that a run prints at its end.
@@ -180,21 +181,48 @@ fn two_sets_tables(text: &mut String, study: &TwoSets) -> std::fmt::Result {
 }
 
 fn which_tables(text: &mut String, which: &Which) -> std::fmt::Result {
-    writeln!(
-        text,
-        "Which algorithm: regret relative to the best tuned setting [95%]; last, reward of automatic / tuned"
-    )?;
+    writeln!(text, "Which algorithm: regret relative to the best tuned setting [95%]")?;
+    let interval = |Interval { value, low, high }: Interval| format!("{value:.2} [{low:.2}, {high:.2}]");
     for problem in &which.problems {
         writeln!(text, "\n  {}: {}; {} trials", problem.label, problem.about, problem.trials)?;
+        writeln!(text, "  {:<28} {:>21} {:>21} {:>21}", "", "automatic", "tuned", "default")?;
         for contender in &problem.contenders {
             write!(text, "  {:<28}", with_variant(&contender.algorithm, &contender.variant))?;
-            let interval = |Interval { value, low, high }: Interval| format!("{value:.2} [{low:.2}, {high:.2}]");
             for how in [How::Automatic, How::Tuned, How::Default] {
                 let cell = contender.way(how).map_or("-".to_owned(), |way| interval(way.relative));
                 write!(text, " {cell:>21}")?;
             }
-            let of = contender.way(How::Automatic).map_or("-".to_owned(), |way| interval(way.of_tuned));
-            writeln!(text, " {of:>21}")?;
+            writeln!(text)?;
+        }
+    }
+    writeln!(text)?;
+    of_tuned_tables(text, which)
+}
+
+/// What automatic parameters and the defaults earn of what the same algorithm earns with the best of the grid.
+fn of_tuned_tables(text: &mut String, which: &Which) -> std::fmt::Result {
+    writeln!(text, "Automatic or tuned: reward relative to the same algorithm tuned on other trials [95%, paired]")?;
+    let interval = |Interval { value, low, high }: Interval| format!("{value:.3} [{low:.3}, {high:.3}]");
+    let mut names: Vec<String> = Vec::new();
+    for contender in which.problems.iter().flat_map(|problem| &problem.contenders) {
+        let name = with_variant(&contender.algorithm, &contender.variant);
+        if contender.way(How::Automatic).is_some() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        writeln!(text, "\n  {name:<34} {:>22} {:>22}   trials (tuning), tuned to", "automatic", "default")?;
+        for problem in &which.problems {
+            let same = |contender: &&Contender| with_variant(&contender.algorithm, &contender.variant) == name;
+            let Some(contender) = problem.contenders.iter().find(same) else { continue };
+            let Some(tuned) = contender.way(How::Tuned) else { continue };
+            write!(text, "  {:<34}", problem.label)?;
+            for how in [How::Automatic, How::Default] {
+                let cell = contender.way(how).map_or("-".to_owned(), |way| interval(way.of_tuned));
+                write!(text, " {cell:>22}")?;
+            }
+            let params: Vec<String> = tuned.params.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            writeln!(text, "   {} ({}), {}", problem.trials, problem.tuning_trials, params.join(", "))?;
         }
     }
     writeln!(text)

@@ -3,7 +3,10 @@
 //! Every problem has a world for tuning and one for measuring, which are the same problem on other trials (on ratings: on
 //! other draws of the movies, too). All contenders meet the same trials, so ratios are paired.
 
-use std::{collections::BTreeMap, f64::consts::PI};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    f64::consts::PI,
+};
 
 use armwise::{Algorithm, Gamma, Ties};
 use serde_json::Value;
@@ -36,6 +39,9 @@ struct Case<'w> {
     in_turn: bool,
 }
 
+/// Regret is not divided by less than this share of what the oracle earns: a tuned setting may lose nothing but rounding.
+const LEAST_REGRET: f64 = 1e-3;
+
 /// Ratings with their splits: for tuning and for measuring.
 pub(super) struct Ratings<'c> {
     pub(super) label: String,
@@ -45,14 +51,30 @@ pub(super) struct Ratings<'c> {
 }
 
 /// An algorithm, its variant, and the parameters that make it one.
-struct Player {
+pub(super) struct Player {
     algorithm: &'static str,
     variant: &'static str,
     fixed: Vec<(&'static str, Value)>,
     gamma: Gamma,
 }
 
-fn players() -> Vec<Player> {
+/// Everyone, or these algorithms as they are, in the order of the study.
+pub(super) fn players(only: &[String]) -> Result<Vec<Player>, Error> {
+    let mut all = everyone();
+    for name in only {
+        if !all.iter().any(|player| player.algorithm == name) {
+            let known: BTreeSet<&str> = all.iter().map(|player| player.algorithm).collect();
+            let must = format!("one of {}", known.into_iter().collect::<Vec<_>>().join(", "));
+            return Err(Error::Parameter { name: "only", value: name.clone(), must });
+        }
+    }
+    if !only.is_empty() {
+        all.retain(|player| player.variant.is_empty() && only.iter().any(|name| name == player.algorithm));
+    }
+    Ok(all)
+}
+
+fn everyone() -> Vec<Player> {
     let of = |algorithm, variant, fixed| Player { algorithm, variant, fixed, gamma: Gamma::default() };
     vec![
         of("greedy", "", vec![]),
@@ -89,9 +111,17 @@ impl Player {
     }
 }
 
-pub(super) fn run(plan: &Plan, ratings: &[Ratings<'_>], seed: u64, session: &Session<'_>) -> Result<Which, Error> {
+pub(super) fn run(
+    plan: &Plan,
+    players: &[Player],
+    ratings: &[Ratings<'_>],
+    seed: u64,
+    session: &Session<'_>,
+) -> Result<Which, Error> {
     let cases = cases(plan, ratings, seed)?;
-    let problems = cases.iter().map(|case| problem(plan, case, seed, session)).collect::<Result<Vec<_>, Error>>()?;
+    // Where nobody may play, there is nothing to compare.
+    let played = cases.iter().filter(|case| players.iter().any(|player| case.fits(player)));
+    let problems = played.map(|case| problem(plan, case, players, seed, session)).collect::<Result<Vec<_>, Error>>()?;
     Ok(Which { grid: plan.exponents.iter().map(|e| libm::pow(10.0, f64::from(*e))).collect(), problems })
 }
 
@@ -138,6 +168,7 @@ fn cases<'c>(plan: &Plan, ratings: &'c [Ratings<'c>], seed: u64) -> Result<Vec<C
             now,
         ),
         clusters("Clusters, spread", "at π/2, arms stray by 0.3", paper(PI / 2.0, Order::Shuffled, 0.3)?, by_id, now),
+        clusters("Clusters, k = 10", "at π/2", small()?, by_id, now),
         clusters("Batched feedback", "at π/2, learned every 10 rounds", small()?, by_id, batch),
         clusters("Drift", "at π/2, θ turns by π/2 in round 51", turning, by_id, now),
     ];
@@ -174,10 +205,21 @@ fn cases<'c>(plan: &Plan, ratings: &'c [Ratings<'c>], seed: u64) -> Result<Vec<C
     Ok(cases)
 }
 
-fn problem(plan: &Plan, case: &Case<'_>, seed: u64, session: &Session<'_>) -> Result<WhichProblem, Error> {
-    let everyone = players();
-    let fits = |player: &Player| Algorithm::describe(player.algorithm).is_ok_and(|of| case.in_turn || !of.in_turn);
-    let players: Vec<&Player> = everyone.iter().filter(|player| fits(player)).collect();
+impl Case<'_> {
+    /// Whether an algorithm can play it.
+    fn fits(&self, player: &Player) -> bool {
+        Algorithm::describe(player.algorithm).is_ok_and(|of| self.in_turn || !of.in_turn)
+    }
+}
+
+fn problem(
+    plan: &Plan,
+    case: &Case<'_>,
+    everyone: &[Player],
+    seed: u64,
+    session: &Session<'_>,
+) -> Result<WhichProblem, Error> {
+    let players: Vec<&Player> = everyone.iter().filter(|player| case.fits(player)).collect();
     let setting = |algorithm: Algorithm, gamma: Gamma| Setting { algorithm, ties: case.ties, gamma };
     let play = |world: &dyn World, purpose, trials, settings: Vec<Setting>, stage: &str| {
         let trials = Trial::of(seed, purpose, trials);
@@ -215,7 +257,10 @@ fn problem(plan: &Plan, case: &Case<'_>, seed: u64, session: &Session<'_>) -> Re
     let reward = |place: usize| units(&|sample| sample.played[place].total_reward());
     let regret = |place: usize| units(&|sample| sample.played[place].total_regret());
     let of = |contender: usize, how: How| 1 + 3 * contender + how as usize;
+    let oracle = units(&Sample::total_best).mean();
+    let least = LEAST_REGRET * oracle.mean;
     let base = regret(of(best, How::Tuned));
+    let base = if base.mean().mean < least { units(&|_| least) } else { base };
     let way = |contender: usize, how: How| {
         let place = of(contender, how);
         Way {
@@ -244,7 +289,7 @@ fn problem(plan: &Plan, case: &Case<'_>, seed: u64, session: &Session<'_>) -> Re
         generated: case.generated,
         tuning_trials: case.trials.0,
         trials: fresh.len(),
-        oracle: units(&Sample::total_best).mean(),
+        oracle,
         random: reward(0).mean(),
         best: everyone.iter().position(|player| place_of(player) == Some(best)).unwrap_or(0),
         contenders: everyone.iter().map(contender).collect(),

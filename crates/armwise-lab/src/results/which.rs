@@ -76,7 +76,8 @@ pub struct Way {
     pub reward: Mean,
     /// The regret of all rounds together.
     pub regret: Mean,
-    /// Its regret divided by that of the best contender's tuned setting.
+    /// Its regret divided by that of the best contender's tuned setting, or by a thousandth of the oracle's reward where that
+    /// setting lost less.
     pub relative: Interval,
     /// Its reward divided by that of the same contender's tuned setting.
     pub of_tuned: Interval,

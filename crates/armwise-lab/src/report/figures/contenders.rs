@@ -115,19 +115,19 @@ fn mark(scene: &mut Scene, how: How, (x, y): (f64, f64), tip: &str) {
     scene.shape_with_tip(shape, Paint::fill(ink), tip);
 }
 
-/// `1.23 (1.10 to 1.36)`.
+/// `1.23 (1.10 to 1.36)`; regret is never below 0, so neither is what is said of it.
 pub(crate) fn ratio(way: &Way) -> String {
     let interval = way.relative;
     if interval.high > 1e6 {
         return number(interval.value, 2);
     }
-    format!("{} ({} to {})", number(interval.value, 2), number(interval.low, 2), number(interval.high, 2))
+    format!("{} ({} to {})", number(interval.value, 2), number(interval.low.max(0.0), 2), number(interval.high, 2))
 }
 
 fn caption(study: &Which) -> String {
     let grid: Vec<String> = study.grid.iter().map(|&value| compact(value)).collect();
     let mut text = format!(
-        "Regret is the oracle’s expected reward less that of what was chosen, over all rounds, divided by that of the tuned setting that earned most on the tuning trials (bold). Tuned: the best of the grid {} on trials of their own; everything is measured on other trials, the same for all. Lines are 95% intervals of the paired ratios. ",
+        "Regret is the oracle’s expected reward less that of what was chosen, over all rounds, divided by that of the tuned setting that earned most on the tuning trials (bold), or by a thousandth of what the oracle earns where that setting lost less. Tuned: the best of the grid {} on trials of their own; everything is measured on other trials, the same for all. Lines are 95% intervals of the paired ratios. ",
         escape(&grid.join(", "))
     );
     for problem in &study.problems {
@@ -155,6 +155,7 @@ fn numbers(problem: &WhichProblem) -> String {
         Cell::number("Regret, tuned"),
         Cell::number("Regret, default"),
         Cell::number("Reward, automatic / tuned"),
+        Cell::number("Reward, default / tuned"),
         Cell::number("Reward, automatic"),
         Cell::text("Tuned to"),
     ];
@@ -162,17 +163,29 @@ fn numbers(problem: &WhichProblem) -> String {
     let row = |contender: &Contender| {
         let cell = |how: How| contender.way(how).map_or_else(dash, |way| Cell::number(&ratio(way)));
         let automatic = contender.way(How::Automatic);
-        let share = automatic.map_or_else(dash, |way| {
-            let of = way.of_tuned;
-            Cell::number(&format!("{} ({} to {})", number(of.value, 3), number(of.low, 3), number(of.high, 3)))
-        });
+        let share = |how: How| {
+            contender.way(how).map_or_else(dash, |way| {
+                let of = way.of_tuned;
+                Cell::number(&format!("{} ({} to {})", number(of.value, 3), number(of.low, 3), number(of.high, 3)))
+            })
+        };
+        let [share, default_share] = [How::Automatic, How::Default].map(share);
         let earned = automatic.map_or_else(dash, |way| Cell::number(&super::with_error(way.reward, 1)));
         let params = contender.way(How::Tuned).map_or(String::new(), |way| {
             let all = way.params.iter().map(|(name, value)| format!("{name} = {value}"));
             all.collect::<Vec<String>>().join(", ")
         });
         let [automatic, tuned, default] = [How::Automatic, How::Tuned, How::Default].map(cell);
-        vec![Cell::text(&named(contender)), automatic, tuned, default, share, earned, Cell::text(&params)]
+        vec![
+            Cell::text(&named(contender)),
+            automatic,
+            tuned,
+            default,
+            share,
+            default_share,
+            earned,
+            Cell::text(&params),
+        ]
     };
     let caption = format!(
         "{}: oracle {}, random choice {}",

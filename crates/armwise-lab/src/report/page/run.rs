@@ -38,7 +38,9 @@ pub(super) fn html(results: &Results) -> String {
         facts.push(("Two sets", text));
     }
     if let Some(which) = &results.which {
-        facts.push(("All algorithms", format!("{} problems; grid {}", which.problems.len(), grid(&which.grid))));
+        let contenders = which.problems.first().map_or(0, |problem| problem.contenders.len());
+        let study = format!("{contenders} contenders, {} problems; grid {}", which.problems.len(), grid(&which.grid));
+        facts.push(("Which algorithm", study));
     }
     if results.clustered.is_none() {
         facts.push(("Clustered case", "not part of this run".to_owned()));
