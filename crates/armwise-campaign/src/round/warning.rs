@@ -50,7 +50,7 @@ pub(super) fn warnings(campaign: &Campaign, model: &Model) -> Result<Vec<Warning
             continue;
         }
         let played = campaign.played(info.round, u64::MAX)?;
-        let mut rewards = played.learned().filter(|(sent, _)| !sent.hold_out).map(|(_, reward)| reward);
+        let mut rewards = played.learned().filter(|(sent, _)| !sent.hold_out).map(|(_, answer)| answer.reward);
         if rewards.all(|reward| reward.to_bits() != played.default.to_bits()) {
             warnings.push(Warning::OnlyResponders { round: info.round, answered, pending });
         }

@@ -281,6 +281,12 @@ pub(super) fn why(why: &Why) -> String {
         if let Some(probability) = line.probability {
             let _ = writeln!(text, "  it was chosen with probability {probability:.4}");
         }
+        if let Some(examined) = line.examined {
+            let _ = writeln!(
+                text,
+                "  it was examined with probability {examined}, and its reward learned with so much of x"
+            );
+        }
         for part in &line.contributions {
             let own = part.own.as_ref().map_or(String::new(), |own| format!(" = {own}"));
             let _ = writeln!(text, "    {:+.4}  {}{own}", part.adds, on_one_line(&part.feature));
