@@ -178,7 +178,7 @@ impl Play {
                         let Some(round) = self.any(open, from) else { continue };
                         let (number, reward) = (1 + self.below(4) as u32, self.below(100) as f64 / 7.0);
                         // Every third answer is of an arm that may not have been looked at.
-                        let q = self.below(300) as f64 / 100.0;
+                        let q = below(self.seed + 100, self.step, 300) as f64 / 100.0;
                         let answer = Answer { reward, examined: (0.0 < q && q < 1.0).then_some(q) };
                         let known = self.rounds.get_mut(&round).unwrap();
                         let has = known.rewards.contains_key(&number);
