@@ -32,6 +32,9 @@ pub enum Warning {
         /// How many decisions there are.
         sends: u64,
     },
+    /// Each arm has a draw of its own, and arms are taken together, so that draws cancel out: a better super arm may never
+    /// be tried.
+    NoSubstitutes,
 }
 
 /// How many of the last rounds are looked at: what is still expected of older ones is little.
