@@ -27,9 +27,11 @@ fn warned(warning: &Warning) -> String {
             "the objective is uplift, but only {outcomes} outcomes of the hold-out are known; from about {needed} on the \
              difference to doing nothing can be told"
         ),
-        Warning::NoSubstitutes => "each arm has a draw of its own and arms are taken together, so that draws cancel out: a better set \
+        Warning::NoSubstitutes => {
+            "each arm has a draw of its own and arms are taken together, so that draws cancel out: a better set \
              may never be tried"
-            .to_owned(),
+                .to_owned()
+        }
         other => format!("{other:?}"),
     }
 }
