@@ -1,7 +1,8 @@
 //! Whether a row changes something, repeats what is known, or is put aside.
 //!
 //! A reward never replaces an earlier one, a correction never gives a first one, and a bounce never overrules an
-//! answer. A reward with another probability of having been looked at is another answer. So it never depends on luck which of two contradicting rows counts.
+//! answer. So it never depends on luck which of two contradicting rows counts. The same reward of an arm that was looked
+//! at with another probability is another answer.
 
 use super::{Answer, DecisionId, Feedback, Kind, Outcome, Rejection, find::Finder, learn::Response};
 use crate::{Error, config::RewardRule, table::flag};

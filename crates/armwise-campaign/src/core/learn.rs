@@ -118,7 +118,8 @@ pub struct LearnOptions {
 /// Reads a table of responses; where `round` is given, all rows are about that round.
 ///
 /// Its columns are `decision`, or the customer with `promotion` and `round` where needed, `reward` and, where arms may not
-/// have been looked at, `examined`, the probability with which each was: 1 where it is missing. A table with neither `decision` nor `round` belongs to `round`, or to the only round that it can be about.
+/// have been looked at, `examined`, the probability with which each was: 1 where it is missing. A table with neither
+/// `decision` nor `round` belongs to `round`, or to the only round that it can be about.
 ///
 /// With a `key`, the same table with the same key gives the same answer and changes nothing, and the request is
 /// remembered even if no row could be applied.
