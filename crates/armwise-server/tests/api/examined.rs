@@ -97,7 +97,7 @@ fn what_is_no_probability_is_invalid_and_another_one_is_a_conflict_until_it_is_c
         let reason = told["arms"][0]["reason"].as_str().unwrap();
         assert!(reason.contains("not a number above 0 and at most 1"), "{bad}: {reason}");
     }
-    assert_eq!(client.json("PUT", &path("rewards"), &body(json!("half"))).expect(400)["type"], "urn:armwise:invalid");
+    assert_eq!(client.json("PUT", &path("rewards"), &body(json!("half"))).expect(422)["type"], "urn:armwise:invalid");
     let first = client.keyed("PUT", &path("rewards"), "first", &body(json!(0.5)));
     assert_eq!(first.expect(200)["applied"], 1);
     assert_eq!(client.json("PUT", &path("rewards"), &body(json!(0.25))).expect(200)["conflict"], 1);
@@ -130,7 +130,7 @@ fn draws_that_cancel_out_are_warned_of_with_the_same_bytes_for_the_same_key() {
     let shared = client.keyed("POST", "/v1/campaigns/shared/decisions", "sets", &asked);
     assert!(shared.expect(200).get("warnings").is_none());
     // The rules of then are what counts.
-    let amended = client.json("PATCH", "/v1/campaigns/shop", &json!({"algorithm": {"name": "greedy"}}));
+    let amended = client.json("PATCH", "/v1/campaigns/shop", &json!({"algorithm": {"scope": "shared"}}));
     assert_eq!(amended.status, 200, "{}", amended.text());
     server.stop();
     let (_server, client) = start(folder.path());
