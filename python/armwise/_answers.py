@@ -32,6 +32,8 @@ class ServedDecision:
     decision: str
     seq: int
     arms: tuple[ServedArm, ...]
+    #: What is to be known before it is believed, in the words of the service, such as ``no-substitutes``.
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> ServedDecision:
@@ -48,7 +50,8 @@ class ServedDecision:
             )
             for arm in told["arms"]
         )
-        return cls(told["decision"], told["seq"], arms)
+        warnings = tuple(one["warning"] for one in told.get("warnings", ()))
+        return cls(told["decision"], told["seq"], arms, warnings)
 
     @property
     def ids(self) -> list[str]:

@@ -274,7 +274,7 @@ class Campaign:
         reading: tuple[str | None, ...],
         round: int | None,
         worth: float | None,
-        columns: tuple[str | None, str | None],
+        columns: tuple[str | None, str | None, str | None],
         key: str | None,
     ) -> _WithSheet: ...
     def close(self, round: int, key: str | None) -> dict[str, Any]: ...

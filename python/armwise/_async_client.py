@@ -203,7 +203,10 @@ class AsyncServedCampaign:
         *,
         key: str | None = None,
     ) -> RewardsAnswer:
-        """Gives rewards for some arms of a decision: any subset, late, in any order; each counts once."""
+        """Gives rewards for some arms of a decision: any subset, late, in any order; each counts once.
+
+        A list of ``{"id": ..., "reward": ...}`` may say with ``examined`` how probable it was that the arm was looked
+        at."""
         return await self._rewards("PUT", decision, "rewards", rewards, key)
 
     async def correct(
@@ -213,7 +216,7 @@ class AsyncServedCampaign:
         *,
         key: str | None = None,
     ) -> RewardsAnswer:
-        """Replaces rewards that were wrong."""
+        """Replaces rewards that were wrong, and ``examined`` with them."""
         return await self._rewards("POST", decision, "correct", rewards, key)
 
     async def _rewards(
@@ -256,7 +259,8 @@ class AsyncServedCampaign:
         return await self._json("POST", "/rounds/close", body=body, key=_new_key())
 
     async def reward_many(self, rewards: Sequence[Mapping[str, Any]], *, key: str | None = None) -> dict[str, Any]:
-        """Gives rewards of many decisions at once, each with ``decision``, ``id`` and ``reward``."""
+        """Gives rewards of many decisions at once, each with ``decision``, ``id``, ``reward`` and, where it may not
+        have been looked at, ``examined``."""
         body = {"rewards": [dict(line) for line in rewards]}
         return await self._json("POST", "/rewards", body=body, key=key or _new_key())
 

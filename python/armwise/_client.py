@@ -201,7 +201,10 @@ class ServedCampaign:
         *,
         key: str | None = None,
     ) -> RewardsAnswer:
-        """Gives rewards for some arms of a decision: any subset, late, in any order; each counts once."""
+        """Gives rewards for some arms of a decision: any subset, late, in any order; each counts once.
+
+        A list of ``{"id": ..., "reward": ...}`` may say with ``examined`` how probable it was that the arm was looked
+        at."""
         return self._rewards("PUT", decision, "rewards", rewards, key)
 
     def correct(
@@ -211,7 +214,7 @@ class ServedCampaign:
         *,
         key: str | None = None,
     ) -> RewardsAnswer:
-        """Replaces rewards that were wrong."""
+        """Replaces rewards that were wrong, and ``examined`` with them."""
         return self._rewards("POST", decision, "correct", rewards, key)
 
     def _rewards(
@@ -254,7 +257,8 @@ class ServedCampaign:
         return self._json("POST", "/rounds/close", body=body, key=_new_key())
 
     def reward_many(self, rewards: Sequence[Mapping[str, Any]], *, key: str | None = None) -> dict[str, Any]:
-        """Gives rewards of many decisions at once, each with ``decision``, ``id`` and ``reward``."""
+        """Gives rewards of many decisions at once, each with ``decision``, ``id``, ``reward`` and, where it may not
+        have been looked at, ``examined``."""
         body = {"rewards": [dict(line) for line in rewards]}
         return self._json("POST", "/rewards", body=body, key=key or _new_key())
 

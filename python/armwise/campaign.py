@@ -232,19 +232,22 @@ class Campaign:
         only_responders: float | None = None,
         customer_column: str | None = None,
         reward_column: str | None = None,
+        examined_column: str | None = None,
         logged: bool = False,
         key: str | None = None,
         **reading: Unpack[Reading],
     ) -> Learned:
         """Learns rewards: late, in parts, in any order, repeated; each is counted once. Columns: `decision` (or the
-        customer, with `promotion` and `round` where needed) and `reward`, or those named here. With `only_responders`
-        the table lists who answered, each answer worth that much. Bad rows are put aside and the good ones applied.
+        customer, with `promotion` and `round` where needed), `reward` and, for places that may not be looked at,
+        `examined`, the probability that this one was (1 where it is missing); or those named here. With
+        `only_responders` the table lists who answered, each answer worth that much. Bad rows are put aside and the good
+        ones applied.
 
         With `logged` the table is a log of past sends, learned before the first round: the customers' columns,
-        `promotion`, `reward` and, if it is known, `probability`, the one with which a row was sent."""
+        `promotion`, `reward` and, if they are known, `examined` and `probability`, the one with which a row was sent."""
         if logged and (round is not None or only_responders is not None):
             raise InputError("a log of past sends belongs to no round and has rewards of its own")
-        columns = (customer_column, reward_column)
+        columns = (customer_column, reward_column, examined_column)
         return self._learn("logged" if logged else "learn", table, reading, round, only_responders, columns, key)
 
     def correct(
@@ -254,11 +257,14 @@ class Campaign:
         round: int | None = None,
         customer_column: str | None = None,
         reward_column: str | None = None,
+        examined_column: str | None = None,
         key: str | None = None,
         **reading: Unpack[Reading],
     ) -> Learned:
-        """Changes rewards that were learned before."""
-        return self._learn("correct", table, reading, round, None, (customer_column, reward_column), key)
+        """Changes rewards that were learned before, and the probability that a row was looked at with them: 1 where
+        `examined` is missing."""
+        columns = (customer_column, reward_column, examined_column)
+        return self._learn("correct", table, reading, round, None, columns, key)
 
     def undelivered(
         self,
@@ -270,7 +276,7 @@ class Campaign:
         **reading: Unpack[Reading],
     ) -> Learned:
         """Marks sends that did not arrive: they are never learned as silence."""
-        return self._learn("undelivered", table, reading, round, None, (customer_column, None), key)
+        return self._learn("undelivered", table, reading, round, None, (customer_column, None, None), key)
 
     def _learn(
         self,
@@ -279,7 +285,7 @@ class Campaign:
         reading: Reading,
         round: int | None,
         worth: float | None,
-        columns: tuple[str | None, str | None],
+        columns: tuple[str | None, str | None, str | None],
         key: str | None,
     ) -> Learned:
         summary, rejects = self._native.learn(kind, _rows(table), _reading(reading), round, worth, columns, key)

@@ -6,11 +6,14 @@ their id, and what was never looked at must be said: when the window closes, sil
 >>> from armwise import slates
 >>> slates.cascade(["news", "shoes", "hats"], click=1)
 ({'news': 0.0, 'shoes': 1.0}, ['hats'])
+>>> slates.positions(["news", "shoes"], [0.0, 1.0], [1.0, 0.6])
+[{'id': 'news', 'reward': 0.0, 'examined': 1.0}, {'id': 'shoes', 'reward': 1.0, 'examined': 0.6}]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 def cascade(shown: Sequence[str], click: int | None) -> tuple[dict[str, float], list[str]]:
@@ -31,3 +34,17 @@ def cascade(shown: Sequence[str], click: int | None) -> tuple[dict[str, float], 
         raise IndexError(f"place {click} of a slate of {len(shown)}")
     seen = len(shown) if click is None else click + 1
     return {arm: float(place == click) for place, arm in enumerate(shown[:seen])}, list(shown[seen:])
+
+
+def positions(shown: Sequence[str], rewards: Sequence[float], examined: Sequence[float]) -> list[dict[str, Any]]:
+    """The rewards of arms whose places are looked at with known probabilities, as a `ServedCampaign` takes them.
+
+    `shown` has the ids from the top down, `rewards` what each paid, zeros included, and `examined` the probability that
+    its place was looked at, above 0 and at most 1:
+
+        campaign.reward(decision, slates.positions(decision.ids, clicks, [1.0, 0.6, 0.4]))
+    """
+    if len(set(shown)) < len(shown):
+        raise ValueError("an arm is shown twice")
+    lines = zip(shown, rewards, examined, strict=True)
+    return [{"id": arm, "reward": float(reward), "examined": float(q)} for arm, reward, q in lines]

@@ -16,6 +16,7 @@ from load import ARMS, RULES
 from server import Server, serving
 
 import armwise as aw
+from armwise import slates
 
 SOME = [{"id": name, "features": x} for name, x in ARMS[:12]]
 
@@ -52,6 +53,34 @@ def test_a_shop_decides_and_learns(server: Server) -> None:
         with pytest.raises(aw.ServiceError) as missing:
             client.campaign("nowhere").status()
         assert missing.value.status == 404
+
+
+def test_a_reward_says_how_probable_it_was_that_its_place_was_looked_at(server: Server) -> None:
+    with aw.Client(url(server)) as client:
+        shop = client.campaign("places")
+        shop.begin(**RULES)
+        slate = shop.decide(SOME, k=3)
+        lines = slates.positions(slate.ids, [0.0, 1.0, 0.0], [1.0, 0.6, 0.4])
+        assert shop.reward(slate, lines).applied == 3
+        assert shop.reward(slate, lines).outcomes == dict.fromkeys(slate.ids, "known")
+        assert shop.reward(slate, {slate.ids[1]: 1.0}).outcomes == {slate.ids[1]: "conflict"}
+        assert shop.reward(slate, [{"id": slate.ids[1], "reward": 1.0, "examined": 2}]).outcomes == {
+            slate.ids[1]: "invalid"
+        }
+        shown = {arm["id"]: arm["examined"] for arm in shop.decision(slate)["arms"]}
+        assert [shown[name] for name in slate.ids] == [None, 0.6, 0.4]
+
+
+def test_draws_that_cancel_out_are_warned_of(server: Server) -> None:
+    with aw.Client(url(server)) as client:
+        shop = client.campaign("sets")
+        shop.begin(**{**RULES, "algorithm": {"name": "arm-wise-ts"}})
+        ids = [arm["id"] for arm in SOME]
+        sets = {"kind": "explicit", "super_arms": [ids[:2], ids[2:4]]}
+        first = shop.decide(SOME, constraint=sets, key="sets")
+        assert first.warnings == ("no-substitutes",)
+        assert shop.decide(SOME, constraint=sets, key="sets") == first
+        assert shop.decide(SOME, k=2).warnings == ()
 
 
 def test_an_id_in_two_promotions_has_two_outcomes(server: Server) -> None:

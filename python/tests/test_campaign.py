@@ -75,6 +75,18 @@ def begun(tmp_path: Path) -> aw.Campaign:
     return aw.Campaign.init(tmp_path / "spring.armwise", pa.table(people()), RULES)
 
 
+def test_a_reward_says_how_probable_it_was_that_it_was_looked_at(begun: aw.Campaign) -> None:
+    decisions = begun.choose(pa.table(people())).sends.to_arrow()["decision"].to_pylist()
+    table = {"decision": decisions[:3], "reward": [1.0, 0.0, 1.0], "seen": [0.5, 1.0, 1.5]}
+    learned = begun.learn(pa.table(table), examined_column="seen")
+    assert (learned.applied, learned.rejected) == (2, 1)
+    one = {"decision": decisions[:1], "reward": [1.0]}
+    again = begun.learn(pa.table({**one, "examined": [0.5]}))
+    assert again.repeated == 1
+    other = begun.correct(pa.table({**one, "examined": [0.25]}))
+    assert other.applied == 1
+
+
 def test_the_command_and_python_give_the_same_sends_and_the_same_model(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "customers.csv", people())
     (tmp_path / "rules.toml").write_text(TOML)

@@ -13,7 +13,7 @@
 use armwise_campaign::{
     Campaign,
     config::Config,
-    core::{Chosen, Command, DecisionId, Draft, Outcome, Responses, Sent, Setup, Sha, fold, status, why},
+    core::{Answer, Chosen, Command, DecisionId, Draft, Outcome, Responses, Sent, Setup, Sha, fold, status, why},
     recipe::Recipe,
 };
 use std::{
@@ -114,9 +114,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             .iter()
             .filter(|round| mixed(**round, 8) % 10 < 7)
             .map(|round| {
-                let reward = Some((mixed(*round, 7) % 2) as f64);
+                let answer = Some(Answer::of((mixed(*round, 7) % 2) as f64));
                 let place = (mixed(*round, 6) % (arms - 1)) as u32 + 1;
-                [place, place + 1].map(|number| Outcome { decision: DecisionId { round: late(round), number }, reward })
+                [place, place + 1].map(|number| Outcome { decision: DecisionId { round: late(round), number }, answer })
             })
             .collect();
         let told = |outcomes: &[Outcome; 2]| Responses {

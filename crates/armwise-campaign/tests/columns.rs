@@ -21,20 +21,20 @@ const RULES: &str = "segment = \"region\"\n[limits]\nhold_out = 0.2\n[[promotion
     [[promotion]]\nname = \"call\"\nquota = 5\n";
 
 /// A campaign in which every column has a value somewhere: a log of past sends, keys, a hold-out, segments,
-/// bounces, a checkpoint.
+/// bounces, arms that may not have been looked at, a checkpoint.
 fn campaign(folder: &Folder) -> PathBuf {
     let table = folder.write("customers.csv", customers(80));
     let mut campaign = begin(folder, &table, RULES).unwrap();
-    let mut log = customers(4).replace("may_call", "may_call,promotion,reward,probability");
-    for (line, rest) in [(1, ",mail,1,0.5"), (2, ",call,0.25,0.125"), (3, ",mail,0,"), (4, ",mail,2,1")] {
+    let mut log = customers(4).replace("may_call", "may_call,promotion,reward,examined,probability");
+    for (line, rest) in [(1, ",mail,1,,0.5"), (2, ",call,0.25,0.75,0.125"), (3, ",mail,0,1,"), (4, ",mail,2,,1")] {
         let line = log.lines().nth(line).unwrap().to_owned();
         log = log.replace(&line, &format!("{line}{rest}"));
     }
     let log = folder.write("log.csv", log);
     assert_eq!(learn_logged(&mut campaign, &open(&log), None).unwrap().0.applied, 4);
     choose_round(&mut campaign, &table).unwrap();
-    learn_asked(&mut campaign, folder, Feedback::Rewards, "decision,reward\nr1-1,1\nr1-3,0.25\n", None, Some("k"))
-        .unwrap();
+    let first = "decision,reward,examined\nr1-1,1,\nr1-3,0.25,0.5\n";
+    learn_asked(&mut campaign, folder, Feedback::Rewards, first, None, Some("k")).unwrap();
     choose_round(&mut campaign, &table).unwrap();
     learn_text(&mut campaign, folder, Feedback::Undelivered, "decision\nr2-2\n").unwrap();
     close(&mut campaign, 1, None).unwrap();

@@ -1,6 +1,6 @@
 //! Each reward is counted once, whatever the order, the splitting, the repetitions and the failures.
 //!
-//! The reference keeps a map from decision to reward, by rules written a second time here, and sums it in the end; the
+//! The reference keeps a map from decision to reward, with the probability that it was looked at, by rules written a second time here, and sums it in the end; the
 //! campaign's model must have its bits. Some requests have a key, some name customers only, and some meet a store that
 //! fails before, in or after the commit and are then sent again to a campaign that was opened anew.
 
@@ -47,15 +47,33 @@ struct Row {
     decision: DecisionId,
     customer: String,
     reward: f64,
+    /// How the table says with which probability the arm was looked at.
+    examined: &'static str,
+}
+
+/// Nothing, the same in words, and two probabilities.
+const EXAMINED: [&str; 5] = ["", "", "1.0", "0.5", "0.3"];
+
+/// A reward, and the probability with which the arm was looked at.
+type Said = (f64, f64);
+
+fn bits((reward, q): Said) -> (u64, u64) {
+    (reward.to_bits(), q.to_bits())
+}
+
+impl Row {
+    fn said(&self) -> Said {
+        (self.reward, self.examined.parse().unwrap_or(1.0))
+    }
 }
 
 #[derive(Debug, Clone)]
 enum Action {
     Choose,
-    /// Rows (which decision or customer, which reward), and what the table is about.
+    /// Rows (which decision or customer, which reward, how examined), and what the table is about.
     Table {
         feedback: Feedback,
-        rows: Vec<(usize, u8)>,
+        rows: Vec<(usize, u8, usize)>,
         list: bool,
         round: Option<usize>,
     },
@@ -67,7 +85,7 @@ enum Action {
 
 /// An action, perhaps with a key, perhaps with a failure at its first try.
 fn action() -> impl Strategy<Value = Step> {
-    let rows = || prop::collection::vec((any::<usize>(), 0_u8..3), 1..12);
+    let rows = || prop::collection::vec((any::<usize>(), 0_u8..3, 0..EXAMINED.len()), 1..12);
     let table = |feedback: Feedback, list: bool| {
         (rows(), prop::option::of(any::<usize>())).prop_map(move |(rows, round)| Action::Table {
             feedback,
@@ -100,9 +118,9 @@ type Asked = (Feedback, Option<u64>, String);
 /// What is known of a decision: a reward, or that it did not arrive.
 #[derive(Default)]
 struct Reference {
-    known: BTreeMap<DecisionId, Option<f64>>,
+    known: BTreeMap<DecisionId, Option<Said>>,
     /// All rewards that a decision ever had.
-    had: BTreeMap<DecisionId, BTreeSet<u64>>,
+    had: BTreeMap<DecisionId, BTreeSet<(u64, u64)>>,
     rounds: u64,
     closed: BTreeSet<u64>,
     revoked: BTreeSet<u64>,
@@ -129,33 +147,32 @@ impl Reference {
     ) {
         let kind = table.feedback;
         let round = table.round.or_else(|| self.possible(kind).first().copied());
-        let mut rows: Vec<(DecisionId, f64)> = Vec::new();
+        let mut rows: Vec<(DecisionId, Said)> = Vec::new();
         for row in &table.rows {
             match (table.list, round) {
                 (false, _) if table.round.is_none_or(|round| round == row.decision.round) => {
-                    rows.push((row.decision, row.reward));
+                    rows.push((row.decision, row.said()));
                 }
-                (true, Some(round)) => rows.extend(decision_of(round, &row.customer).map(|id| (id, row.reward))),
+                (true, Some(round)) => rows.extend(decision_of(round, &row.customer).map(|id| (id, row.said()))),
                 _ => {}
             }
         }
         // Of a decision about which a table contradicts itself, nothing is believed.
-        let contradicted = |id: DecisionId, reward: f64| {
-            kind != Feedback::Undelivered
-                && rows.iter().any(|&(other, r)| other == id && r.to_bits() != reward.to_bits())
+        let contradicted = |id: DecisionId, said: Said| {
+            kind != Feedback::Undelivered && rows.iter().any(|&(other, r)| other == id && bits(r) != bits(said))
         };
         if matches!(kind, Feedback::Rewards | Feedback::Responders { .. }) {
             let unknown = |id: &DecisionId| {
                 id.number <= SENDS && !self.known.contains_key(id) && !self.revoked.contains(&id.round)
             };
             let open = |id: &DecisionId| !self.closed.contains(&id.round);
-            let lost = rows.iter().filter(|(id, reward)| contradicted(*id, *reward)).map(|(id, _)| *id);
+            let lost = rows.iter().filter(|(id, said)| contradicted(*id, *said)).map(|(id, _)| *id);
             let lost: Vec<DecisionId> = lost.filter(|id| unknown(id) && open(id)).collect();
             self.aside.extend(lost);
         }
         let believed =
-            |&&(id, reward): &&(DecisionId, f64)| !contradicted(id, reward) && !self.revoked.contains(&id.round);
-        for &(id, reward) in rows.iter().filter(believed).collect::<Vec<_>>() {
+            |&&(id, said): &&(DecisionId, Said)| !contradicted(id, said) && !self.revoked.contains(&id.round);
+        for &(id, said) in rows.iter().filter(believed).collect::<Vec<_>>() {
             // Who has no decision has no outcome.
             let Some(hold_out) = hold_out_of(id) else { continue };
             // The end of the window says nothing of the hold-out.
@@ -163,16 +180,16 @@ impl Reference {
             let known = self.known.contains_key(&id);
             // Without a key, a correction does not go back to what the decision had before.
             let had = self.had.entry(id).or_default();
-            let back = known && !keyed && had.contains(&reward.to_bits());
+            let back = known && !keyed && had.contains(&bits(said));
             let change = match kind {
                 Feedback::Rewards | Feedback::Responders { .. } => !known && (!closed || self.aside.contains(&id)),
                 Feedback::Corrections => (known || closed && !self.aside.contains(&id)) && !back,
                 Feedback::Undelivered => !known,
             };
             if change {
-                self.known.insert(id, if kind == Feedback::Undelivered { None } else { Some(reward) });
+                self.known.insert(id, if kind == Feedback::Undelivered { None } else { Some(said) });
                 if kind != Feedback::Undelivered {
-                    had.insert(reward.to_bits());
+                    had.insert(bits(said));
                 }
             }
         }
@@ -180,21 +197,22 @@ impl Reference {
 
     fn model(&self, campaign: &Campaign) -> Model {
         let rounds = || campaign.rounds().keys().copied().filter(|round| !self.revoked.contains(round));
-        let reward = |sent: &Sent| {
+        let said = |sent: &Sent| {
             let counted = self.closed.contains(&sent.id.round) && !sent.hold_out && !self.aside.contains(&sent.id);
-            let silence = counted.then_some(0.0);
+            let silence = counted.then_some((0.0, 1.0));
             self.known.get(&sent.id).copied().unwrap_or(silence)
         };
         // There is a third block once an outcome of the hold-out is known.
         let held = rounds().flat_map(|round| campaign.sent(round).unwrap());
-        let blocks = if held.into_iter().any(|sent| sent.hold_out && reward(&sent).is_some()) { 3 } else { 2 };
+        let blocks = if held.into_iter().any(|sent| sent.hold_out && said(&sent).is_some()) { 3 } else { 2 };
         let mut model = Model::new(campaign.recipe().dim(), blocks).unwrap();
         for round in rounds() {
             let mut sums = Model::new(campaign.recipe().dim(), blocks).unwrap();
             for sent in campaign.sent(round).unwrap() {
                 let block = if sent.hold_out { 2 } else { u32::from(sent.promotion == "call") };
-                if let Some(reward) = reward(&sent) {
-                    sums.observe(&Observation { t: round, block, x: &sent.features, reward }).unwrap();
+                if let Some((reward, q)) = said(&sent) {
+                    let x: Vec<f64> = sent.features.iter().map(|x| q * x).collect();
+                    sums.observe(&Observation { t: round, block, x: &x, reward }).unwrap();
                 }
             }
             model.merge(&sums).unwrap();
@@ -267,12 +285,15 @@ impl Opened {
 }
 
 fn told(table: &Table) -> String {
-    let head = if table.list { "customer,reward\n" } else { "decision,reward\n" };
+    let examined = table.rows.iter().any(|row| !row.examined.is_empty());
+    let head = if table.list { "customer,reward" } else { "decision,reward" };
+    let head = head.to_owned() + if examined { ",examined\n" } else { "\n" };
     let line = |row: &Row| {
         let who = if table.list { row.customer.clone() } else { row.decision.to_string() };
-        format!("{who},{}\n", row.reward)
+        let comma = if examined { "," } else { "" };
+        format!("{who},{}{comma}{}\n", row.reward, row.examined)
     };
-    head.to_owned() + &table.rows.iter().map(line).collect::<Vec<_>>().concat()
+    head + &table.rows.iter().map(line).collect::<Vec<_>>().concat()
 }
 
 type Step = (Action, Option<u8>, Option<Stage>);
@@ -325,7 +346,7 @@ fn play(mut opened: Opened, actions: Vec<Step>) -> Result<(), TestCaseError> {
             }
             Action::Again(which) => tables[which % tables.len()].clone(),
             Action::Table { feedback, rows, list, round } => {
-                let row = |(which, reward): (usize, u8)| Row {
+                let row = |(which, reward, examined): (usize, u8, usize)| Row {
                     decision: DecisionId { round: rounds[which % rounds.len()], number: (which / 7 % 24) as u32 + 1 },
                     // Few of them, so that the lists of two weeks are often the same.
                     customer: format!("C{:04}", which % 12),
@@ -333,6 +354,7 @@ fn play(mut opened: Opened, actions: Vec<Step>) -> Result<(), TestCaseError> {
                         Feedback::Responders { worth } => worth,
                         _ => f64::from(reward) / 2.0,
                     },
+                    examined: EXAMINED[examined],
                 };
                 let round = round.filter(|_| list).map(|which| rounds[which % rounds.len()]);
                 Table { feedback, rows: rows.into_iter().map(row).collect(), list, round }

@@ -8,9 +8,9 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{
-        Check, Chosen, Command, DecisionId, Draft, EachDecision, EachEntry, Entry, Feedback, Head, Heard, Journal,
-        Kept, Kind, Named, Original, Outcome, Responses, Rows, Seal, Sent, Setup, Sha, close, fold, learn, model_hash,
-        status,
+        Answer, Check, Chosen, Command, DecisionId, Draft, EachDecision, EachEntry, Entry, Feedback, Head, Heard,
+        Journal, Kept, Kind, Named, Original, Outcome, Responses, Rows, Seal, Sent, Setup, Sha, close, fold, learn,
+        model_hash, status,
     },
     recipe::fit,
     round::{ChooseOptions, choose},
@@ -246,8 +246,10 @@ fn serve(campaign: &mut Campaign, rounds: std::ops::RangeInclusive<u64>) {
 
 /// A reward for each of these rounds.
 fn answer(campaign: &mut Campaign, rounds: &[u64]) {
-    let outcomes: Vec<Outcome> =
-        rounds.iter().map(|&round| Outcome { decision: DecisionId { round, number: 1 }, reward: Some(0.5) }).collect();
+    let outcomes: Vec<Outcome> = rounds
+        .iter()
+        .map(|&round| Outcome { decision: DecisionId { round, number: 1 }, answer: Some(Answer::of(0.5)) })
+        .collect();
     let (table, digest, read) = ("lines".to_owned(), Sha::of("lines"), rounds.len() as u64);
     let rounds = rounds.to_vec();
     let told = Responses { table, digest, rounds, read, repeated: 0, rejected: 0, aside: Vec::new() };

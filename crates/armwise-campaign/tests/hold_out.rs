@@ -485,7 +485,7 @@ fn uplift_as_the_objective_is_chosen_by_explained_and_verified() {
 
 /// A campaign file of schema version 4, made by the program of that time: what it meant it means, and it goes on.
 #[test]
-fn a_file_of_schema_version_4_is_read_as_it_is_and_written_as_version_7() {
+fn a_file_of_schema_version_4_is_read_as_it_is_and_written_as_version_8() {
     let folder = Folder::new("schema4");
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema4").join(name);
     let bytes = fs::read(fixture("spring.armwise")).unwrap();
@@ -533,7 +533,7 @@ fn a_file_of_schema_version_4_is_read_as_it_is_and_written_as_version_7() {
     drop(campaign);
     assert!(verify(&path).unwrap().good);
     let db = rusqlite::Connection::open(&path).unwrap();
-    assert_eq!(db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap(), 7);
+    assert_eq!(db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).unwrap(), 8);
     let count = "SELECT count(*) FROM result WHERE hold_out = 1 AND fate = 'silent'";
     assert_eq!(db.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
 }

@@ -10,8 +10,8 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{
-        DecisionId, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows, Sent,
-        Setup, Sha, Verified, Wanted,
+        Answer, DecisionId, Entry, Feedback, Head, Heard, Journal, Kept, Kind, Named, Outcome, Record, Responses, Rows,
+        Sent, Setup, Sha, Verified, Wanted,
     },
     recipe::fit,
     store::{memory::Memory, sqlite::Sqlite},
@@ -89,7 +89,9 @@ fn sent(round: u64, number: u32, customer: &str) -> Sent {
 }
 
 fn outcome(round: u64, number: u32, reward: Option<f64>) -> Outcome {
-    Outcome { decision: DecisionId { round, number }, reward }
+    // The second ones may not have been looked at.
+    let answer = |reward| Answer { reward, examined: (number == 2).then_some(0.1 + 0.2) };
+    Outcome { decision: DecisionId { round, number }, answer: reward.map(answer) }
 }
 
 #[test]
@@ -152,8 +154,11 @@ fn what_goes_in_comes_out_in_its_order() {
             [heard(3, Kind::Learn, later[0]), heard(3, Kind::Learn, later[1]), heard(4, Kind::Correct, last[0])];
         assert_eq!(journal.heard(1).unwrap(), expected);
         assert_eq!(
-            journal.heard(1).unwrap()[2].outcome.reward.unwrap().to_bits(),
-            (1.0_f64 / 3.0).to_bits(),
+            journal.heard(1).unwrap()[2]
+                .outcome
+                .answer
+                .map(|answer| (answer.reward.to_bits(), answer.examined.unwrap().to_bits())),
+            Some(((1.0_f64 / 3.0).to_bits(), (0.1_f64 + 0.2).to_bits())),
             "every bit"
         );
         let named = |number: usize| {

@@ -8,7 +8,7 @@ mod common;
 use armwise_campaign::{
     Campaign, Error,
     config::Config,
-    core::{Fate, Feedback, Key, Line, LineOutcome, fates, model_hash},
+    core::{Answer, Fate, Feedback, Key, Line, LineOutcome, fates, model_hash},
     live::{DecideRequest, Decided, Features, JsonRows, Live, LiveOptions, RewardsRequest},
     store::sqlite::verify,
 };
@@ -194,7 +194,7 @@ fn what_eight_threads_were_told_is_there_once_whenever_the_campaign_was_opened_a
         assert_eq!(fates.len(), 3);
         for ((sent, fate), arm) in fates.into_iter().zip(&first.arms) {
             assert_eq!((&sent.customer, sent.score.to_bits()), (&arm.id, arm.score.to_bits()));
-            if let Fate::Answered(reward) = fate {
+            if let Fate::Answered(Answer { reward, .. }) = fate {
                 found.insert((first.decision.clone(), sent.customer), reward);
             }
         }

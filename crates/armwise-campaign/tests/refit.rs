@@ -29,9 +29,10 @@ fn rules(text: &str) -> Config {
 }
 
 fn answers(campaign: &Campaign, round: u64) -> String {
-    let mut text = String::from("decision,reward\n");
+    let mut text = String::from("decision,reward,examined\n");
     for sent in campaign.sent(round).unwrap().iter().filter(|sent| !sent.hold_out && sent.id.number % 4 > 0) {
-        let _ = writeln!(text, "{},{}", sent.id, noise(round, sent.id.number.into()));
+        let examined = if sent.id.number % 3 == 0 { "0.7" } else { "" };
+        let _ = writeln!(text, "{},{},{examined}", sent.id, noise(round, sent.id.number.into()));
     }
     text
 }
@@ -67,11 +68,12 @@ fn reference(campaign: &Campaign, table: &Path, rounds: &[u64]) -> armwise::Mode
     for &round in rounds {
         let mut sums = armwise::Model::new(recipe.dim(), 2).unwrap();
         for (sent, fate) in fates(campaign, round).unwrap() {
-            let Some(reward) = fate.reward().filter(|_| !sent.hold_out) else { continue };
+            let Some(answer) = fate.answer().filter(|_| !sent.hold_out) else { continue };
             let row = names[&sent.customer];
             let x: Vec<f64> = x[row * recipe.dim()..(row + 1) * recipe.dim()].iter().map(|&x| x.into()).collect();
             let block = u32::from(sent.promotion == "call");
-            sums.observe(&armwise::Observation { t: round, block, x: &x, reward }).unwrap();
+            let x = answer.seen(&x);
+            sums.observe(&armwise::Observation { t: round, block, x: &x, reward: answer.reward }).unwrap();
         }
         model.merge(&sums).unwrap();
     }
@@ -260,9 +262,9 @@ fn past_sends_are_learned_before_the_first_round_and_stay_in_every_replay() {
     let round = {
         let mut sums = armwise::Model::new(campaign.recipe().dim(), 2).unwrap();
         for (sent, fate) in fates(&campaign, 1).unwrap() {
-            let Some(reward) = fate.reward() else { continue };
-            let block = u32::from(sent.promotion == "call");
-            sums.observe(&armwise::Observation { t: 1, block, x: &sent.features, reward }).unwrap();
+            let Some(answer) = fate.answer() else { continue };
+            let (block, x) = (u32::from(sent.promotion == "call"), answer.seen(&sent.features));
+            sums.observe(&armwise::Observation { t: 1, block, x: &x, reward: answer.reward }).unwrap();
         }
         sums
     };

@@ -311,6 +311,61 @@ fn database() -> Option<Address> {
     Some(Address::parse(&format!("{before}/{name}#spring")).unwrap())
 }
 
+/// What psql prints.
+fn asked(address: &Address, text: &str) -> String {
+    let database = address.path().to_str().unwrap().split('#').next().unwrap().to_owned();
+    let done = std::process::Command::new("psql").args([&database, "-Atqc", text]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout).unwrap().trim().to_owned()
+}
+
+/// A program that does not know the column would take the answer for another one, so it is refused from then on and not
+/// before.
+#[test]
+fn the_first_answer_that_says_how_probable_a_look_was_has_older_programs_refused() {
+    let schema = "SELECT version || ' ' || oldest FROM armwise.schema";
+    let tell = |live: &Live, decision: &str, id: &str, examined: Option<f64>| {
+        let mut told = reward(decision, id, 1.0, None);
+        told.lines[0].examined = examined;
+        let done = live.rewards(told).unwrap();
+        (done.arms[0].outcome, done.seq)
+    };
+    for how in 0..3 {
+        let Some(address) = database() else { return };
+        let place = address.path();
+        let (one, two) = two(&place);
+        let first = one.decide(DecideRequest::k_of(arms(20), 3)).unwrap();
+        let ids: Vec<&str> = first.arms.iter().map(|arm| arm.id.as_str()).collect();
+        assert_eq!(tell(&one, &first.decision, ids[0], None).0, LineOutcome::Applied);
+        assert_eq!(tell(&one, &first.decision, ids[1], Some(1.0)).0, LineOutcome::Applied);
+        assert_eq!(asked(&address, schema), "3 1", "what older programs know");
+        let (outcome, seq) = match how {
+            0 => tell(&one, &first.decision, ids[2], Some(0.5)),
+            1 => tell(&one, &first.decision, ids[2], Some(1.5)),
+            _ => {
+                let mut config = one.setup().config;
+                config.tables.examined_column = Some("seen".to_owned());
+                (LineOutcome::Applied, one.amend(config, None).unwrap().seq)
+            }
+        };
+        assert_eq!(outcome, if how == 1 { LineOutcome::Invalid } else { LineOutcome::Applied });
+        assert_eq!(asked(&address, schema), "3 3", "{how}");
+        two.wait_for(seq, LONG).unwrap();
+        if how == 0 {
+            assert_eq!(tell(&two, &first.decision, ids[2], Some(0.5)).0, LineOutcome::Known, "whoever is asked");
+            assert_eq!(tell(&two, &first.decision, ids[2], Some(0.25)).0, LineOutcome::Conflict);
+        }
+        one.stop();
+        two.stop();
+        let campaign = verified(&place);
+        let folder = Folder::new("examined-copy");
+        let file = folder.path("c.armwise");
+        copy(&place, &file).unwrap();
+        let again = verified(&file);
+        assert_eq!((again.head(), again.model_hash()), (campaign.head(), campaign.model_hash()));
+    }
+}
+
 #[test]
 fn tables_are_made_brought_up_and_refused_by_their_version() {
     let Some(address) = database() else { return };
@@ -340,7 +395,8 @@ fn tables_are_made_brought_up_and_refused_by_their_version() {
     // Tables of version 1 are brought up, by whoever writes first; a reader changes nothing.
     sql(
         &address,
-        "DROP TABLE armwise.numbers, armwise.lease, armwise.token; UPDATE armwise.schema SET version = 1, oldest = 1",
+        "DROP TABLE armwise.numbers, armwise.lease, armwise.token; ALTER TABLE armwise.outcome DROP COLUMN examined; \
+         UPDATE armwise.schema SET version = 1, oldest = 1",
     );
     assert!(matches!(Campaign::read(&place), Err(Error::OldSchema { version: 1, .. })));
     let live = Live::open(&place, LiveOptions::default()).unwrap();

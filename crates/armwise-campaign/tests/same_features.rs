@@ -153,7 +153,7 @@ fn a_customer_is_found_in_every_run_of_rounds() {
 
 /// A served campaign of schema version 6, made by the program of that time.
 #[test]
-fn a_file_of_schema_version_6_is_read_as_it_is_and_written_as_version_7() {
+fn a_file_of_schema_version_6_is_read_as_it_is_and_written_as_version_8() {
     let folder = Folder::new("schema6");
     let path = folder.path("served.armwise");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schema6/served.armwise"), &path).unwrap();
@@ -170,7 +170,7 @@ fn a_file_of_schema_version_6_is_read_as_it_is_and_written_as_version_7() {
     assert!(verify(&path).unwrap().good && ids.len() == 5);
     assert_eq!(number(&path, "PRAGMA user_version"), 6);
     let mut campaign = Campaign::write(&path, "test").unwrap();
-    assert_eq!(number(&path, "PRAGMA user_version"), 7);
+    assert_eq!(number(&path, "PRAGMA user_version"), 8);
     assert_eq!((told(&campaign), found()), (before, ids));
     let last = campaign.sent(12).unwrap();
     let again: Vec<Sent> =

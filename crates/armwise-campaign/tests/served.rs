@@ -12,9 +12,9 @@ use armwise_campaign::{
     Campaign, Error,
     config::Config,
     core::{
-        Chosen, Closing, Command, DecisionId, Draft, Entry, Head, Journal, Kind, OfRound, Outcome, Record, Refusal,
-        Responses, Rows, Sent, Setup, Sha, activate, close, close_through, compact, fates, fold, model_hash, results,
-        status,
+        Answer, Chosen, Closing, Command, DecisionId, Draft, Entry, Head, Journal, Kind, OfRound, Outcome, Record,
+        Refusal, Responses, Rows, Sent, Setup, Sha, activate, close, close_through, compact, fates, fold, model_hash,
+        results, status,
     },
     recipe::fit,
     report::report,
@@ -45,18 +45,18 @@ fn setup(folder: &Folder) -> Setup {
 #[derive(Debug, Clone, Default)]
 struct Known {
     sent: Vec<Sent>,
-    rewards: BTreeMap<u32, Option<f64>>,
+    rewards: BTreeMap<u32, Option<Answer>>,
     closed: bool,
     revoked: bool,
     held: bool,
 }
 
 impl Known {
-    fn reward(&self, number: u32) -> Option<f64> {
+    fn answer(&self, number: u32) -> Option<Answer> {
         match self.rewards.get(&number) {
             _ if self.revoked => None,
-            Some(reward) => *reward,
-            None => self.closed.then_some(0.25),
+            Some(answer) => *answer,
+            None => self.closed.then_some(Answer::of(0.25)),
         }
     }
 }
@@ -74,9 +74,10 @@ fn plain(dim: usize, rounds: &BTreeMap<u64, Known>) -> Model {
         let mut sums = empty();
         for (&round, known) in of() {
             for sent in &known.sent {
-                let Some(reward) = known.reward(sent.id.number) else { continue };
+                let Some(Answer { reward, examined }) = known.answer(sent.id.number) else { continue };
                 let block = u32::from(sent.promotion == "b");
-                sums.observe(&Observation { t: round, block, x: &sent.features, reward }).unwrap();
+                let x: Vec<f64> = sent.features.iter().map(|x| examined.unwrap_or(1.0) * x).collect();
+                sums.observe(&Observation { t: round, block, x: &x, reward }).unwrap();
             }
         }
         model.merge(&sums).unwrap();
@@ -176,17 +177,20 @@ impl Play {
                         let open = |known: &Known| !known.revoked && !known.held;
                         let Some(round) = self.any(open, from) else { continue };
                         let (number, reward) = (1 + self.below(4) as u32, self.below(100) as f64 / 7.0);
+                        // Every third answer is of an arm that may not have been looked at.
+                        let q = below(self.seed + 100, self.step, 300) as f64 / 100.0;
+                        let answer = Answer { reward, examined: (0.0 < q && q < 1.0).then_some(q) };
                         let known = self.rounds.get_mut(&round).unwrap();
                         let has = known.rewards.contains_key(&number);
                         // First rewards, corrections and bounces, each where it makes sense.
-                        let reward = match kind {
-                            5..=7 if !has && !known.closed => Some(reward),
-                            8 if has || known.closed => Some(reward),
+                        let answer = match kind {
+                            5..=7 if !has && !known.closed => Some(answer),
+                            8 if has || known.closed => Some(answer),
                             9 if !has => None,
                             _ => continue,
                         };
-                        known.rewards.insert(number, reward);
-                        outcomes.push(Outcome { decision: DecisionId { round, number }, reward });
+                        known.rewards.insert(number, answer);
+                        outcomes.push(Outcome { decision: DecisionId { round, number }, answer });
                     }
                     let command = match kind {
                         _ if outcomes.is_empty() => continue,
@@ -243,10 +247,10 @@ impl Play {
             let info = campaign.round(round).unwrap();
             let counts = info.counts;
             let numbers = || (1..=4_u32).filter(|_| !known.revoked);
-            let of = |wanted: &dyn Fn(Option<&Option<f64>>) -> bool| {
+            let of = |wanted: &dyn Fn(Option<&Option<Answer>>) -> bool| {
                 numbers().filter(|number| wanted(known.rewards.get(number))).count() as u64
             };
-            let silent = |had: Option<&Option<f64>>| had.is_none() && known.closed;
+            let silent = |had: Option<&Option<Answer>>| had.is_none() && known.closed;
             let expected = (
                 of(&|had| matches!(had, Some(Some(_)))),
                 of(&silent),
@@ -254,7 +258,7 @@ impl Play {
                 of(&|had| matches!(had, Some(None))),
             );
             assert_eq!((counts.answered, counts.silent, counts.pending, counts.undelivered), expected, "round {round}");
-            let rewards: f64 = numbers().filter_map(|number| known.reward(number)).sum();
+            let rewards: f64 = numbers().filter_map(|number| known.answer(number)).map(|answer| answer.reward).sum();
             assert!((counts.rewards - rewards).abs() < 1e-9, "round {round}");
             assert_eq!(
                 (info.revoked(), info.closed() || known.revoked),
@@ -340,7 +344,11 @@ fn appended_together_or_one_by_one_the_journal_is_the_same() {
     for setup in [setup(&folder), Setup { rounds_per_segment: 1, ..setup(&folder) }] {
         let dim = setup.recipe.dim();
         let at = || Some("2026-03-02T09:15:00Z".to_owned());
-        let outcome = |round, number, reward| Outcome { decision: DecisionId { round, number }, reward };
+        let outcome = |round, number, reward: Option<f64>| {
+            let examined = (number == 2).then_some(0.1 + 0.2);
+            let answer = reward.map(|reward| Answer { reward, examined });
+            Outcome { decision: DecisionId { round, number }, answer }
+        };
         let first: Vec<Vec<Sent>> =
             (1..=9).map(|round| (1..=4).map(|number| sent(round, number, dim)).collect()).collect();
         let rewards: Vec<Vec<Outcome>> =
@@ -433,12 +441,13 @@ fn what_is_stored_to_save_time_may_be_damaged() {
         let found = campaign.verify().unwrap();
         assert!(found.findings.iter().any(|finding| finding.damaged.contains(finds)) || finds.is_empty(), "{found:?}");
         // It goes on, also with a reward for a round that is put away.
+        let answer = Some(Answer { reward: 2.5, examined: Some(0.125) });
         let round = *played.rounds.iter().find(|(_, known)| !known.revoked && !known.held && known.closed).unwrap().0;
-        let outcomes = vec![Outcome { decision: DecisionId { round, number: 1 }, reward: Some(2.5) }];
+        let outcomes = vec![Outcome { decision: DecisionId { round, number: 1 }, answer }];
         append(&mut campaign, &[Owned(Command::Correct(told(&outcomes)), Vec::new(), outcomes)]).unwrap();
         fold(&mut campaign).unwrap();
         let mut rounds = played.rounds.clone();
-        rounds.get_mut(&round).unwrap().rewards.insert(1, Some(2.5));
+        rounds.get_mut(&round).unwrap().rewards.insert(1, answer);
         assert_eq!(campaign.model_hash(), model_hash(&plain(dim, &rounds)), "{damage}");
     }
 }

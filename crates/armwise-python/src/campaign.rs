@@ -331,8 +331,8 @@ impl Campaign {
         Ok((plain(py, &summary)?, Sheet::new(sent)?, Sheet::new(held)?))
     }
 
-    /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders; `columns` are the customer's
-    /// and the reward's.
+    /// `kind` is "learn", "logged", "correct" or "undelivered"; `worth` is for a list of responders; `columns` are the customer's,
+    /// the reward's and that of examined.
     fn learn<'py>(
         &self,
         py: Python<'py>,
@@ -341,7 +341,7 @@ impl Campaign {
         reading: Reading,
         round: Option<u64>,
         worth: Option<f64>,
-        columns: [Option<String>; 2],
+        columns: [Option<String>; 3],
         key: Option<&str>,
     ) -> PyResult<WithSheet<'py>> {
         let (feedback, writer) = match (kind, worth) {
@@ -351,8 +351,8 @@ impl Campaign {
             _ => (Feedback::Rewards, "learn"),
         };
         let (table, key) = (Given::new(table, reading)?, named(py, key)?);
-        let [customer_column, reward_column] = columns;
-        let options = LearnOptions { round, key, customer_column, reward_column };
+        let [customer_column, reward_column, examined_column] = columns;
+        let options = LearnOptions { round, key, customer_column, reward_column, examined_column };
         let learned = detach(py, || {
             let mut campaign = Core::write(&self.path, writer)?;
             let table = table.rows(&campaign.config().tables);

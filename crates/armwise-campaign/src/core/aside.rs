@@ -20,10 +20,14 @@ pub enum Flaw {
     RewardOutside,
     /// Rows of one table contradicted each other.
     Contradiction,
+    /// The probability with which the arm was looked at was none.
+    BadExamined,
 }
 
 impl Flaw {
-    pub(super) const ALL: [Self; 4] = [Self::MissingReward, Self::BadReward, Self::RewardOutside, Self::Contradiction];
+    /// By their numbers in a state; a new one goes to the end.
+    pub(super) const ALL: [Self; 5] =
+        [Self::MissingReward, Self::BadReward, Self::RewardOutside, Self::Contradiction, Self::BadExamined];
 
     /// The flaw that a rejection speaks of, if it is one of the value and not of whom it is about.
     pub(super) fn of(rejection: &Rejection) -> Option<Self> {
@@ -32,6 +36,7 @@ impl Flaw {
             Rejection::BadReward(_) => Some(Self::BadReward),
             Rejection::RewardOutside(_) => Some(Self::RewardOutside),
             Rejection::Contradiction(_) => Some(Self::Contradiction),
+            Rejection::BadExamined(_) => Some(Self::BadExamined),
             _ => None,
         }
     }
@@ -44,6 +49,7 @@ impl Flaw {
             Self::BadReward => "whose reward is not a number",
             Self::RewardOutside => "whose reward is outside what the rules allow",
             Self::Contradiction => "about which a table contradicts itself",
+            Self::BadExamined => "whose examined is not a probability above 0",
         }
     }
 }

@@ -7,7 +7,7 @@ use super::{Originals, PutAside, Sha, StateFormat, Tag};
 use crate::{
     config::Config,
     recipe::Recipe,
-    round::{ChosenSummary, Worth},
+    round::{ChosenSummary, Warning, Worth},
     table::Decimal,
 };
 use armwise::Model;
@@ -177,6 +177,9 @@ pub struct Chosen {
     /// What one more unit of each limit would have been worth, where no answer that is kept says it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prices: Vec<Worth>,
+    /// What was to be known before it was believed, of one that is answered from the journal alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
 }
 
 /// The rows that a round was chosen from, as they are kept.

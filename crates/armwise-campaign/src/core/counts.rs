@@ -183,7 +183,7 @@ mod tests {
         assert_eq!((old.sends, old.hold_out.chosen, old.hold_out.counted), (6, 2, false));
         let mut now = Counts { sends: 6, answered: 1, silent: 2, pending: 3, rewards: 1.5, ..Counts::default() };
         assert!(!now.is_written_as(&old), "the hold-out is missing");
-        now.add(true, Fate::Answered(0.5), false);
+        now.add(true, Fate::Answered(crate::core::Answer::of(0.5)), false);
         now.add(true, Fate::Pending, false);
         assert!(now.is_written_as(&old) && now.is_written_as(&now) && now != old);
         let read: Counts = serde_json::from_str(&serde_json::to_string(&now).unwrap()).unwrap();

@@ -4,8 +4,9 @@
 //! when it changes.
 
 use super::{Kind, Sha};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 /// The last round that a campaign can have; decisions of later ones would have no id.
 pub const LAST_ROUND: u64 = 1 << 30;
@@ -88,13 +89,61 @@ pub struct Sent {
     pub features: armwise::Row,
 }
 
+/// A reward, and how probable it was that the chosen arm was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Answer {
+    /// The reward.
+    pub reward: f64,
+    /// The probability with which the arm was looked at, above 0 and below 1; none for 1, so that there is one way to say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examined: Option<f64>,
+}
+
+impl Answer {
+    /// A reward of an arm that was looked at.
+    #[must_use]
+    pub fn of(reward: f64) -> Self {
+        Self { reward, examined: None }
+    }
+
+    /// What a model learns in place of the features x: q x, where q is the probability.
+    #[must_use]
+    pub fn seen<'a>(&self, features: &'a [f64]) -> Cow<'a, [f64]> {
+        match self.examined {
+            Some(q) => features.iter().map(|x| q * x).collect(),
+            None => Cow::Borrowed(features),
+        }
+    }
+
+    /// From the two columns that a store has for it; nothing for an undelivered send.
+    pub(crate) fn stored(reward: Option<f64>, examined: Option<f64>) -> Result<Option<Self>, String> {
+        match (reward, examined) {
+            (None, Some(q)) => Err(format!("an outcome without a reward was looked at with probability {q}")),
+            (reward, examined) => Ok(reward.map(|reward| Self { reward, examined })),
+        }
+    }
+
+    /// Whether both numbers are the same to the bit.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let bits = |answer: &Self| (answer.reward.to_bits(), answer.examined.map(f64::to_bits));
+        bits(self) == bits(other)
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.reward)?;
+        self.examined.map_or(Ok(()), |q| write!(f, " (examined with probability {q})"))
+    }
+}
+
 /// What became of a decision, by an entry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
     /// The decision.
     pub decision: DecisionId,
-    /// The reward; none for an undelivered send.
-    pub reward: Option<f64>,
+    /// Its reward; none for an undelivered send.
+    pub answer: Option<Answer>,
 }
 
 /// An outcome with the entry that brought it.
@@ -167,7 +216,13 @@ pub(crate) fn digest_outcomes<'a>(outcomes: impl IntoIterator<Item = &'a Outcome
     let mut hash = Sha256::new();
     for outcome in outcomes {
         hash.update(outcome.decision.key().to_le_bytes());
-        optional(&mut hash, outcome.reward);
+        let (reward, examined) = outcome.answer.map_or((None, None), |own| (Some(own.reward), own.examined));
+        // Only where there is one, so that the digests of outcomes without it stay what they were.
+        hash.update([u8::from(reward.is_some()) + if examined.is_some() { 4 } else { 0 }]);
+        hash.update(reward.unwrap_or(0.0).to_bits().to_le_bytes());
+        if let Some(examined) = examined {
+            hash.update(examined.to_bits().to_le_bytes());
+        }
     }
     Sha::finish(hash)
 }

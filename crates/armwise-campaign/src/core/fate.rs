@@ -5,6 +5,7 @@
 //! asked who could have been silent; only rules that take its silence for the default reward make it silent too. The decisions of a revoked round were never sent, even
 //! if there are outcomes for them.
 
+use super::Answer;
 use serde::Serialize;
 
 /// What has become of a decision.
@@ -16,7 +17,7 @@ pub enum Fate {
     /// No outcome before the window closed; silence is worth this much.
     Silent(f64),
     /// A reward came.
-    Answered(f64),
+    Answered(Answer),
     /// It did not arrive.
     Undelivered,
     /// Its round was revoked: it was never sent.
@@ -36,12 +37,30 @@ impl Fate {
         }
     }
 
+    /// What is learned. Silence counts as that of an arm that was looked at.
+    #[must_use]
+    pub fn answer(self) -> Option<Answer> {
+        match self {
+            Self::Answered(answer) => Some(answer),
+            Self::Silent(reward) => Some(Answer::of(reward)),
+            Self::Pending | Self::Undelivered | Self::Revoked => None,
+        }
+    }
+
     /// The reward that counts.
     #[must_use]
     pub fn reward(self) -> Option<f64> {
-        match self {
-            Self::Answered(reward) | Self::Silent(reward) => Some(reward),
-            Self::Pending | Self::Undelivered | Self::Revoked => None,
-        }
+        self.answer().map(|answer| answer.reward)
+    }
+
+    /// The probability with which the arm was looked at, where an answer says it.
+    #[must_use]
+    pub fn examined(self) -> Option<f64> {
+        self.answer().and_then(|answer| answer.examined)
+    }
+
+    /// The reward that an estimate for an arm that is looked at predicts here.
+    pub(crate) fn predicted(self, mean: f64) -> f64 {
+        self.examined().map_or(mean, |q| q * mean)
     }
 }

@@ -5,7 +5,7 @@
 //! because of damage. Everything is seen as it was after entry `until`, so that a request that is sent again is judged
 //! as it was at first.
 
-use super::{Campaign, DecisionId, Feedback, Kind, Rejection, RoundInfo, Tag, learn::Response};
+use super::{Answer, Campaign, DecisionId, Feedback, Kind, Rejection, RoundInfo, Tag, learn::Response};
 use crate::{
     Error,
     config::{RewardRule, Silence},
@@ -18,7 +18,7 @@ use std::{
 };
 
 /// What happened to a decision so far, in order.
-pub(super) type History = Vec<(Kind, Option<f64>)>;
+pub(super) type History = Vec<(Kind, Option<Answer>)>;
 
 /// What a decision is about.
 struct About {
@@ -287,7 +287,7 @@ impl<'a> Finder<'a> {
         }
         let mut of_round: HashMap<DecisionId, History> = HashMap::new();
         for heard in self.campaign.heard(id.round)?.into_iter().filter(|heard| heard.seq <= self.until) {
-            of_round.entry(heard.outcome.decision).or_default().push((heard.kind, heard.outcome.reward));
+            of_round.entry(heard.outcome.decision).or_default().push((heard.kind, heard.outcome.answer));
         }
         let history = of_round.get(&id).cloned().unwrap_or_default();
         histories.insert(id.round, of_round);

@@ -3,26 +3,27 @@
 //!
 //! Every sum is added to in one fixed order (rounds ascending, decisions ascending, segments ascending, what the
 //! campaign began with first), so the order, splitting and repetition of responses leave no trace, not even in the last
-//! bit. The cost: a segment is summed again for every batch of its responses. Nothing here reads a file.
+//! bit. The cost: a segment is summed again for every batch of its responses. A reward of an arm that was looked at with
+//! probability q is (q x, r) in the sums, and (x, r) where nothing is said of it. Nothing here reads a file.
 
-use super::{Counts, DecisionId, Fate, Flaw, Heard, Outcome, Sent, blocks::NO_SEND};
+use super::{Answer, Counts, DecisionId, Fate, Flaw, Heard, Outcome, Sent, blocks::NO_SEND};
 use armwise::{Model, Observation};
 use std::collections::{BTreeMap, HashMap};
 
 /// The last outcome of each decision that has one: a reward, or none for an undelivered send.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Last(HashMap<DecisionId, Option<f64>>);
+pub struct Last(HashMap<DecisionId, Option<Answer>>);
 
 impl Last {
     /// From these outcomes, in order.
     #[must_use]
     pub fn of(heard: &[Heard]) -> Self {
-        Self(heard.iter().map(|heard| (heard.outcome.decision, heard.outcome.reward)).collect())
+        Self(heard.iter().map(|heard| (heard.outcome.decision, heard.outcome.answer)).collect())
     }
 
     /// After one more.
     pub fn hear(&mut self, outcome: &Outcome) {
-        self.0.insert(outcome.decision, outcome.reward);
+        self.0.insert(outcome.decision, outcome.answer);
     }
 
     /// Whether there are no outcomes.
@@ -63,16 +64,16 @@ impl Played {
         match (self.last.0.get(&sent.id), silence) {
             _ if self.revoked => Fate::Revoked,
             (Some(None), _) => Fate::Undelivered,
-            (Some(Some(reward)), _) => Fate::Answered(*reward),
+            (Some(Some(answer)), _) => Fate::Answered(*answer),
             (None, Some(silence)) if self.closed && !self.aside.contains_key(&sent.id.number) => Fate::Silent(silence),
             (None, _) => Fate::Pending,
         }
     }
 
-    /// The decisions that are learned from, with their rewards.
-    pub fn learned(&self) -> impl Iterator<Item = (&Sent, f64)> {
+    /// The decisions that are learned from, with what is learned of them.
+    pub fn learned(&self) -> impl Iterator<Item = (&Sent, Answer)> {
         let sent = self.decisions.iter().filter(|sent| self.hold_out_alike || !sent.hold_out);
-        sent.filter_map(|sent| Some((sent, self.fate(sent).reward()?)))
+        sent.filter_map(|sent| Some((sent, self.fate(sent).answer()?)))
     }
 
     /// What became of the decisions, in numbers.
@@ -120,11 +121,13 @@ pub fn sum<'a>(
 ) -> Result<Model, armwise::Error> {
     let mut model = empty;
     for round in rounds {
-        let mut seen = Vec::with_capacity(round.decisions.len());
-        for (row, reward) in round.learned() {
+        let rows: Vec<_> =
+            round.learned().map(|(row, answer)| (row, answer.seen(&row.features), answer.reward)).collect();
+        let mut seen = Vec::with_capacity(rows.len());
+        for (row, x, reward) in &rows {
             // The model refuses a block that does not exist.
             let block = block_of(learned_as(row)).map_or(u32::MAX, |block| block as u32);
-            seen.push(Observation { t: round.round, block, x: &row.features, reward });
+            seen.push(Observation { t: round.round, block, x, reward: *reward });
         }
         model.observe_batch(&seen)?;
     }

@@ -95,6 +95,9 @@ pub(super) struct Response {
     pub(super) reward: Option<String>,
     /// What the reward is as a number, by the decimal mark of its table; a flag is 1 or 0.
     pub(super) number: Option<f64>,
+    pub(super) examined: Option<String>,
+    /// What examined is as a number.
+    pub(super) chance: Option<f64>,
 }
 
 /// How a table of responses is learned.
@@ -108,12 +111,15 @@ pub struct LearnOptions {
     pub customer_column: Option<String>,
     /// The column with the reward; that of the campaign's rules unless given.
     pub reward_column: Option<String>,
+    /// The column with the probability with which an arm was looked at; that of the campaign's rules unless given.
+    pub examined_column: Option<String>,
 }
 
 /// Reads a table of responses; where `round` is given, all rows are about that round.
 ///
-/// Its columns are `decision`, or the customer with `promotion` and `round` where needed, and `reward`. A table with
-/// neither `decision` nor `round` belongs to `round`, or to the only round that it can be about.
+/// Its columns are `decision`, or the customer with `promotion` and `round` where needed, `reward` and, where arms may not
+/// have been looked at, `examined`, the probability with which each was: 1 where it is missing. A table with neither
+/// `decision` nor `round` belongs to `round`, or to the only round that it can be about.
 ///
 /// With a `key`, the same table with the same key gives the same answer and changes nothing, and the request is
 /// remembered even if no row could be applied.
@@ -149,7 +155,7 @@ pub fn learn_with(
         campaign.round(round)?;
     }
     let against = campaign.head();
-    let (responses, names_rounds) = read(campaign, table, feedback, options)?;
+    let Table { responses, names_rounds, has_examined } = read(campaign, table, feedback, options)?;
     let digest = digest(&responses, round, feedback);
     let earlier = campaign.earlier(key, |command| feedback.is_of(command, digest))?;
     // A request that was answered before is judged as it was then.
@@ -159,12 +165,16 @@ pub fn learn_with(
         return Err(Error::WhichRound { table: table.name().to_owned(), rounds: finder.rounds(feedback) });
     }
     let judged = judge_all(&finder, &responses, feedback, key.is_some())?;
-    let mut rejects = Sheet::new(&["line", "decision", "customer", "promotion", "round", "reward", "reason"]);
+    let mut columns = vec!["line", "decision", "customer", "promotion", "round", "reward"];
+    // Only where the table has it, so that the sheets of other tables stay what they were.
+    columns.extend(has_examined.then_some("examined"));
+    columns.push("reason");
+    let mut rejects = Sheet::new(&columns);
     let mut reasons = BTreeMap::new();
     for (response, verdict) in responses.iter().zip(&judged.verdicts) {
         let Verdict::Reject(rejection) = verdict else { continue };
         *reasons.entry(rejection.reason()).or_default() += 1;
-        rejects.push(response.cells(&rejection.text(campaign.tag())));
+        rejects.push(response.cells(has_examined, &rejection.text(campaign.tag())));
     }
     let aside = grouped(&judged.aside);
     let pending = judged.aside.len() as u64;
@@ -252,17 +262,19 @@ pub(super) fn judge_all(
 }
 
 impl Response {
-    fn cells(&self, reason: &str) -> Vec<Cell> {
+    fn cells(&self, has_examined: bool, reason: &str) -> Vec<Cell> {
         let text = |text: &Option<String>| text.as_deref().map_or(Cell::Nothing, Cell::from);
-        vec![
+        let mut cells = vec![
             Cell::Whole(self.line.cast_signed()),
             text(&self.decision),
             text(&self.customer),
             text(&self.promotion),
             text(&self.round),
             text(&self.reward),
-            Cell::from(reason),
-        ]
+        ];
+        cells.extend(has_examined.then(|| text(&self.examined)));
+        cells.push(Cell::from(reason));
+        cells
     }
 }
 
@@ -273,6 +285,7 @@ struct Columns {
     promotion: Option<String>,
     round: Option<String>,
     reward: Option<String>,
+    examined: Option<String>,
 }
 
 impl Columns {
@@ -302,8 +315,15 @@ impl Columns {
             Some(name) => find(name)?,
             None => find("reward")?,
         };
+        // Whatever did not arrive was not looked at.
+        let examined = match (&options.examined_column, &config.tables.examined_column) {
+            _ if feedback == Feedback::Undelivered => None,
+            (Some(name), _) => Some(told(name)?),
+            (None, Some(name)) => find(name)?,
+            (None, None) => find("examined")?,
+        };
         let [decision, promotion, round] = ["decision", "promotion", "round"].map(find);
-        let columns = Self { decision: decision?, customer, promotion: promotion?, round: round?, reward };
+        let columns = Self { decision: decision?, customer, promotion: promotion?, round: round?, reward, examined };
         if columns.decision.is_none() && columns.customer.is_none() {
             let problem =
                 format!("a column \"decision\" or {:?} is needed; it has {}", config.customer, has.join(", "));
@@ -316,29 +336,32 @@ impl Columns {
     }
 }
 
-/// The rows, and whether the table has a column that names decisions or rounds.
-fn read(
-    campaign: &Campaign,
-    table: &dyn Source,
-    feedback: Feedback,
-    options: &LearnOptions,
-) -> Result<(Vec<Response>, bool), Error> {
-    let Columns { decision, customer, promotion, round, reward } = Columns::of(campaign, table, feedback, options)?;
-    let names_rounds = decision.is_some() || round.is_some();
-    let columns = [decision, customer, promotion, round, reward];
+/// What a table of responses says.
+struct Table {
+    responses: Vec<Response>,
+    /// Whether it has a column that names decisions or rounds.
+    names_rounds: bool,
+    /// Whether it has one that says how probable it was that an arm was looked at.
+    has_examined: bool,
+}
+
+fn read(campaign: &Campaign, table: &dyn Source, feedback: Feedback, options: &LearnOptions) -> Result<Table, Error> {
+    let own = Columns::of(campaign, table, feedback, options)?;
+    let (names_rounds, has_examined) = (own.decision.is_some() || own.round.is_some(), own.examined.is_some());
+    let columns = [own.decision, own.customer, own.promotion, own.round, own.reward, own.examined];
     let wanted: Vec<String> = columns.iter().flatten().cloned().collect();
     let mut responses = Vec::new();
     for rows in table.batches(Some(&wanted))? {
         let rows: Rows = rows?;
         let mut texts = Vec::new();
         for (place, column) in columns.iter().enumerate() {
-            // A reward may be any number; the others are names and ids.
-            let read = if place == 4 { Rows::any_texts } else { Rows::ids };
+            // A reward and a probability may be any numbers; the others are names and ids.
+            let read = if place >= 4 { Rows::any_texts } else { Rows::ids };
             texts.push(column.as_ref().map(|column| read(&rows, column)).transpose()?);
         }
         let mut take = |place: usize, row: usize| texts[place].as_mut().and_then(|texts| texts[row].take());
         for row in 0..rows.len() {
-            let reward = take(4, row);
+            let (reward, examined) = (take(4, row), take(5, row));
             responses.push(Response {
                 line: rows.line(row),
                 decision: take(0, row),
@@ -347,10 +370,15 @@ fn read(
                 round: take(3, row),
                 number: reward.as_deref().and_then(|text| number(&rows, text)),
                 reward,
+                chance: examined.as_deref().and_then(|text| match rows.parsed(text) {
+                    Parsed::Number(chance) => Some(chance),
+                    _ => None,
+                }),
+                examined,
             });
         }
     }
-    Ok((responses, names_rounds))
+    Ok(Table { responses, names_rounds, has_examined })
 }
 
 /// A reward as a number: written as one, or a flag, which is 1 or 0.
@@ -373,9 +401,21 @@ pub(super) fn digest(responses: &[Response], round: Option<u64>, feedback: Feedb
             hash.update(text.as_deref().unwrap_or(""));
         }
         // The same text is another number with another decimal mark.
-        let plain = row.reward.as_deref().and_then(|text| text.trim().parse::<f64>().ok());
-        if let Some(number) = row.number.filter(|number| plain.map(f64::to_bits) != Some(number.to_bits())) {
+        let told = |text: &Option<String>, number: Option<f64>| {
+            let plain = text.as_deref().and_then(|text| text.trim().parse::<f64>().ok());
+            number.filter(|number| plain.map(f64::to_bits) != Some(number.to_bits()))
+        };
+        if let Some(number) = told(&row.reward, row.number) {
             hash.update(number.to_bits().to_le_bytes());
+        }
+        // Only where there is one, so that requests of before stay what they were.
+        if let Some(text) = &row.examined {
+            hash.update([2]);
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+            if let Some(number) = told(&row.examined, row.chance) {
+                hash.update(number.to_bits().to_le_bytes());
+            }
         }
     }
     Sha::finish(hash)

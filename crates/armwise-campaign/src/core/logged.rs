@@ -5,8 +5,8 @@
 //! was sent, if the log knows it, is kept for evaluation.
 
 use super::{
-    Campaign, Command, DecisionId, Draft, Key, Learned, Logged, Original, Originals, Outcome, Refusal, Rejection, Sent,
-    Sha, judge, texts,
+    Answer, Campaign, Command, DecisionId, Draft, Key, Learned, Logged, Original, Originals, Outcome, Refusal,
+    Rejection, Sent, Sha, judge, texts,
 };
 use crate::{
     Error,
@@ -24,11 +24,13 @@ struct Row {
     customer: Option<String>,
     promotion: Option<String>,
     reward: Option<String>,
+    examined: Option<String>,
     probability: Option<String>,
 }
 
-/// Learns a table of past sends before the first round: the customers' columns, `promotion`, `reward` and, if it is
-/// known, `probability`, the one with which the row was sent. The same table again changes nothing.
+/// Learns a table of past sends before the first round: the customers' columns, `promotion`, `reward` and, if they are
+/// known, `examined`, the probability with which the row was looked at, and `probability`, the one with which it was sent.
+/// The same table again changes nothing.
 ///
 /// # Errors
 /// [`Error::Refused`] after the first round or after another such table, [`Error::Table`] and [`Error::Cell`] for a
@@ -84,7 +86,8 @@ pub fn learn_logged(campaign: &mut Campaign, table: &dyn Source, key: Option<&Ke
     Ok((learned, read.rejects))
 }
 
-/// What was logged, as it was learned: who got what, what it paid, and the probability with which it was sent.
+/// What was logged, as it was learned: who got what, what it paid, and the probability with which it was sent; where some
+/// have one, also that with which it was looked at.
 ///
 /// # Errors
 /// [`Error::NotFound`] if nothing was, [`Error::Damaged`].
@@ -93,15 +96,21 @@ pub fn logged(campaign: &Campaign) -> Result<Sheet, Error> {
         return Err(Error::NotFound { what: "logged table", name: String::new(), hint: String::new() });
     };
     let originals = campaign.originals(info.round)?.map(|(_, originals)| originals).unwrap_or_default();
-    let mut sheet = Sheet::new(&["customer", "promotion", "reward", "probability"]);
     let played = campaign.played(info.round, u64::MAX)?;
+    let mut columns = vec!["customer", "promotion", "reward", "probability"];
+    let examined = played.learned().any(|(_, answer)| answer.examined.is_some());
+    columns.extend(examined.then_some("examined"));
+    let mut sheet = Sheet::new(&columns);
     for (place, sent) in played.decisions.iter().enumerate() {
-        sheet.push(vec![
+        let fate = played.fate(sent);
+        let mut cells = vec![
             Cell::from(sent.customer.as_str()),
             Cell::from(sent.promotion.as_str()),
-            Cell::from(played.fate(sent).reward()),
+            Cell::from(fate.reward()),
             Cell::from(originals.get(place).and_then(|original| original.probability)),
-        ]);
+        ];
+        cells.extend(examined.then(|| Cell::from(fate.examined())));
+        sheet.push(cells);
     }
     Ok(sheet)
 }
@@ -114,6 +123,8 @@ struct Read {
     outcomes: Vec<Outcome>,
     originals: Vec<Original>,
     rejects: Sheet,
+    /// Whether the table says how probable it was that a row was looked at.
+    examined: bool,
     reasons: BTreeMap<&'static str, u64>,
 }
 
@@ -125,9 +136,10 @@ fn read(campaign: &Campaign, config: &Config, table: &dyn Source, keep: &[String
             return Err(Error::table(table.name(), problem));
         }
     }
-    let probability = has.iter().any(|has| has == "probability");
+    let [examined, probability] = ["examined", "probability"].map(|name| has.iter().any(|has| has == name));
     let recipe = campaign.recipe();
     let mut columns: Vec<String> = vec![config.customer.clone(), "promotion".to_owned(), "reward".to_owned()];
+    columns.extend(examined.then(|| "examined".to_owned()));
     columns.extend(probability.then(|| "probability".to_owned()));
     columns.extend(recipe.names().map(str::to_owned).chain(keep.iter().cloned()));
     columns.sort();
@@ -138,7 +150,12 @@ fn read(campaign: &Campaign, config: &Config, table: &dyn Source, keep: &[String
         decisions: Vec::new(),
         outcomes: Vec::new(),
         originals: Vec::new(),
-        rejects: Sheet::new(&["line", "customer", "promotion", "reward", "probability", "reason"]),
+        rejects: Sheet::new(if examined {
+            &["line", "customer", "promotion", "reward", "examined", "probability", "reason"]
+        } else {
+            &["line", "customer", "promotion", "reward", "probability", "reason"]
+        }),
+        examined,
         reasons: BTreeMap::new(),
     };
     let mut hash = Sha256::new();
@@ -153,25 +170,30 @@ fn read(campaign: &Campaign, config: &Config, table: &dyn Source, keep: &[String
         let kept = texts(&rows, keep)?;
         let [customers, promotions] = [config.customer.as_str(), "promotion"].map(|column| rows.ids(column));
         let (customers, promotions, rewards) = (customers?, promotions?, rows.originals("reward")?);
-        let chances = if probability { rows.originals("probability")? } else { vec![None; rows.len()] };
+        let told = |there: bool, name: &str| if there { rows.originals(name) } else { Ok(vec![None; rows.len()]) };
+        let (seen, chances) = (told(examined, "examined")?, told(probability, "probability")?);
         for place in 0..rows.len() {
             read.rows += 1;
             let row = Row {
                 customer: customers[place].clone(),
                 promotion: promotions[place].clone(),
                 reward: rewards[place].clone(),
+                examined: seen[place].clone(),
                 probability: chances[place].clone(),
             };
             let x = &features[place * recipe.dim()..(place + 1) * recipe.dim()];
             let values: Vec<Option<String>> = kept.iter().map(|texts| texts[place].clone()).collect();
-            for text in [&row.customer, &row.promotion, &row.reward, &row.probability].into_iter().chain(&values) {
+            // What a row does not say leaves the digest as it was before it could be said.
+            let more = row.examined.is_some().then_some(&row.examined);
+            let texts = [&row.customer, &row.promotion, &row.reward, &row.probability].into_iter().chain(more);
+            for text in texts.chain(&values) {
                 hash.update([u8::from(text.is_some())]);
                 hash.update((text.as_ref().map_or(0, String::len) as u64).to_le_bytes());
                 hash.update(text.as_deref().unwrap_or(""));
             }
             x.iter().for_each(|x| hash.update(x.to_le_bytes()));
             match judged(campaign, config, &row) {
-                Ok((reward, probability)) => read.take(&row, x, reward, probability, values)?,
+                Ok((answer, probability)) => read.take(&row, x, answer, probability, values)?,
                 Err(rejection) => read.put_aside(campaign, &rows, place, &row, &rejection),
             }
         }
@@ -188,7 +210,7 @@ impl Read {
         &mut self,
         row: &Row,
         x: &[f32],
-        reward: f64,
+        answer: Answer,
         probability: Option<f64>,
         values: Vec<Option<String>>,
     ) -> Result<(), Error> {
@@ -210,7 +232,7 @@ impl Read {
             probability: None,
             features: x.iter().map(|&x| f64::from(x)).collect::<Vec<_>>().into(),
         });
-        self.outcomes.push(Outcome { decision: id, reward: Some(reward) });
+        self.outcomes.push(Outcome { decision: id, answer: Some(answer) });
         self.originals.push(Original { decision: id, values, probability });
         Ok(())
     }
@@ -218,19 +240,17 @@ impl Read {
     fn put_aside(&mut self, campaign: &Campaign, rows: &Rows, place: usize, row: &Row, rejection: &Rejection) {
         *self.reasons.entry(rejection.reason()).or_default() += 1;
         let text = |text: &Option<String>| text.as_deref().map_or(Cell::Nothing, Cell::from);
-        self.rejects.push(vec![
-            Cell::Whole(rows.line(place).cast_signed()),
-            text(&row.customer),
-            text(&row.promotion),
-            text(&row.reward),
-            text(&row.probability),
-            Cell::from(rejection.text(campaign.tag()).as_str()),
-        ]);
+        let own = [&row.customer, &row.promotion, &row.reward];
+        let texts = own.into_iter().chain(self.examined.then_some(&row.examined)).chain([&row.probability]);
+        let mut cells = vec![Cell::Whole(rows.line(place).cast_signed())];
+        cells.extend(texts.map(text));
+        cells.push(Cell::from(rejection.text(campaign.tag()).as_str()));
+        self.rejects.push(cells);
     }
 }
 
-/// The reward and the probability of a row, or why it is put aside.
-fn judged(campaign: &Campaign, config: &Config, row: &Row) -> Result<(f64, Option<f64>), Rejection> {
+/// The answer and the probability of a row, or why it is put aside.
+fn judged(campaign: &Campaign, config: &Config, row: &Row) -> Result<(Answer, Option<f64>), Rejection> {
     if row.customer.is_none() {
         return Err(Rejection::Nobody);
     }
@@ -243,9 +263,11 @@ fn judged(campaign: &Campaign, config: &Config, row: &Row) -> Result<(f64, Optio
     if judge::is_outside(config.reward, reward) {
         return Err(Rejection::RewardOutside(reward));
     }
-    let Some(text) = &row.probability else { return Ok((reward, None)) };
+    let looked_at = |text: &String| judge::chance(text, text.trim().parse().ok());
+    let answer = Answer { reward, examined: row.examined.as_ref().map_or(Ok(None), looked_at)? };
+    let Some(text) = &row.probability else { return Ok((answer, None)) };
     match text.trim().parse::<f64>() {
-        Ok(probability) if probability > 0.0 && probability <= 1.0 => Ok((reward, Some(probability))),
+        Ok(probability) if probability > 0.0 && probability <= 1.0 => Ok((answer, Some(probability))),
         _ => Err(Rejection::BadProbability(text.clone())),
     }
 }

@@ -82,7 +82,7 @@ pub use command::{
 };
 pub use compact::compact;
 pub use counts::{Counts, HoldOutCounts};
-pub use decision::{DecisionId, Heard, LAST_GIVEN_ROUND, LAST_ROUND, Outcome, Sent};
+pub use decision::{Answer, DecisionId, Heard, LAST_GIVEN_ROUND, LAST_ROUND, Outcome, Sent};
 pub use drift::Disagreement;
 pub use entry::{Changes, Entry, Head, RoundChange, SumsChange};
 pub use fate::Fate;

@@ -170,7 +170,7 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{Chosen, Command, DecisionId, Sent, fold::Last};
+    use crate::core::{Answer, Chosen, Command, DecisionId, Sent, fold::Last};
 
     impl Recent {
         /// Whether as many rows are at hand as it thinks.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     fn outcome(round: u64) -> Outcome {
-        Outcome { decision: DecisionId { round, number: 1 }, reward: Some(1.0) }
+        Outcome { decision: DecisionId { round, number: 1 }, answer: Some(Answer::of(1.0)) }
     }
 
     /// Rounds that were read ahead stayed for ever on a replica that appended nothing.

@@ -1,6 +1,6 @@
 //! Why a row of responses is put aside: the facts. The text for people is made from them in one place, here.
 
-use super::{DecisionId, Tag};
+use super::{Answer, DecisionId, Tag};
 use crate::table::short;
 
 /// Why a row is put aside.
@@ -33,6 +33,8 @@ pub enum Rejection {
     BadReward(String),
     /// The probability of a logged row is not above 0 and at most 1.
     BadProbability(String),
+    /// The probability with which the arm was looked at is not above 0 and at most 1.
+    BadExamined(String),
     /// The reward is outside what the rules of its round allow.
     RewardOutside(f64),
     /// No such decision.
@@ -71,12 +73,12 @@ pub enum Rejection {
     Compacted(u64),
     /// The send did not arrive.
     WasUndelivered(DecisionId),
-    /// The decision has another reward already.
+    /// The decision has another reward already, or the same one of an arm that was looked at with another probability.
     HasReward {
         /// The decision.
         decision: DecisionId,
         /// Its reward.
-        reward: f64,
+        answer: Answer,
     },
     /// The decision has a reward, so it arrived.
     Arrived {
@@ -92,9 +94,9 @@ pub enum Rejection {
         /// The decision.
         decision: DecisionId,
         /// The reward that it had.
-        before: f64,
+        before: Answer,
         /// The reward that it has.
-        now: f64,
+        now: Answer,
     },
 }
 
@@ -109,6 +111,7 @@ impl Rejection {
             | Self::MissingReward
             | Self::BadReward(_)
             | Self::BadProbability(_)
+            | Self::BadExamined(_)
             | Self::RewardOutside(_) => "invalid",
             Self::UnknownDecision(_) | Self::UnknownCustomer(_) | Self::UnknownPromotion(_) => "unknown",
             Self::OtherCampaign { .. } => "other-campaign",
@@ -148,6 +151,7 @@ impl Rejection {
             Self::BadProbability(text) => {
                 format!("the probability {:?} is not a number above 0 and at most 1", short(text))
             }
+            Self::BadExamined(text) => format!("examined is {:?}, not a number above 0 and at most 1", short(text)),
             Self::RewardOutside(reward) => format!("the reward {reward} is outside what the campaign allows"),
             Self::UnknownDecision(text) => format!("there is no decision {text}"),
             Self::UnknownCustomer(customer) => format!("customer {customer:?} was never chosen"),
@@ -173,7 +177,7 @@ impl Rejection {
             Self::Held(round) => format!("round {round} is held back, so nothing was sent yet"),
             Self::Compacted(round) => format!("the single decisions of round {round} were given up"),
             Self::WasUndelivered(id) => format!("{} was not delivered; use correct if it was", name(id)),
-            Self::HasReward { decision, reward } => format!("{} has the reward {reward}; use correct", name(decision)),
+            Self::HasReward { decision, answer } => format!("{} has the reward {answer}; use correct", name(decision)),
             Self::Arrived { decision, reward } => format!("{} has the reward {reward}, so it arrived", name(decision)),
             Self::NothingToCorrect(id) => format!("{} has no reward yet; use learn", name(id)),
             Self::Superseded { decision, before, now } => format!(

@@ -57,12 +57,12 @@ pub fn fates(campaign: &Campaign, round: u64) -> Result<Vec<(Sent, Fate)>, Error
     Ok(decisions.into_iter().map(|sent| (played.fate(&sent), sent)).map(|(fate, sent)| (sent, fate)).collect())
 }
 
-/// All decisions with their present rewards.
+/// All decisions with their present rewards, and the probabilities with which they were looked at where there are some.
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::NotFound`] for a round that was not chosen.
 pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> {
-    let mut sheet = Sheet::new(&[
+    let mut columns = vec![
         "decision",
         "round",
         "customer",
@@ -75,7 +75,7 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
         "rank",
         "fate",
         "reward",
-    ]);
+    ];
     let mut rounds = Vec::new();
     match round {
         Some(round) => rounds.push(campaign.round(round)?.round),
@@ -85,11 +85,12 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
             Ok(())
         })?,
     }
+    let mut rows = Vec::new();
     for round in rounds {
         for (sent, fate) in fates(campaign, round)? {
-            sheet.push(vec![
+            let cells = vec![
                 Cell::Text(campaign.tag().name(sent.id)),
-                Cell::Whole(round.cast_signed()),
+                Cell::Whole(sent.id.round.cast_signed()),
                 Cell::from(sent.customer.as_str()),
                 Cell::from(sent.promotion.as_str()),
                 Cell::Whole(i64::from(sent.hold_out)),
@@ -100,8 +101,17 @@ pub fn results(campaign: &Campaign, round: Option<u64>) -> Result<Sheet, Error> 
                 Cell::Whole(i64::from(sent.rank)),
                 Cell::from(fate.name()),
                 Cell::from(fate.reward()),
-            ]);
+            ];
+            rows.push((cells, fate.examined()));
         }
+    }
+    // Only where there are some, so that the sheets of other campaigns stay what they were.
+    let some = rows.iter().any(|(_, examined)| examined.is_some());
+    columns.extend(some.then_some("examined"));
+    let mut sheet = Sheet::new(&columns);
+    for (mut cells, examined) in rows {
+        cells.extend(some.then(|| Cell::from(examined)));
+        sheet.push(cells);
     }
     Ok(sheet)
 }

@@ -25,6 +25,8 @@ pub struct Line {
     pub promotion: Option<String>,
     /// The reward; none for a send that did not arrive, or for an answer that is worth what all are.
     pub reward: Option<f64>,
+    /// The probability with which the arm was looked at; 1 unless given.
+    pub examined: Option<f64>,
 }
 
 /// What was done with a line.
@@ -139,6 +141,8 @@ fn response(own: Tag, line: u64, told: &Line) -> Response {
         round: None,
         reward: told.reward.map(|reward| reward.to_string()),
         number: told.reward.filter(|reward| !reward.is_nan()),
+        examined: told.examined.map(|examined| examined.to_string()),
+        chance: told.examined,
     };
     // A whole decision is a round of this campaign; one of another campaign stays as it is and is put aside as such.
     let whole = told.decision.as_deref().and_then(Tag::read_round);

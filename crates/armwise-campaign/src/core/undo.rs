@@ -125,7 +125,7 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::{Chosen, Counts, DecisionId, Flaw, Outcome, PutAside, Responses};
+    use crate::core::{Answer, Chosen, Counts, DecisionId, Flaw, Outcome, PutAside, Responses};
 
     fn info(round: u64) -> RoundInfo {
         RoundInfo {
@@ -164,7 +164,8 @@ mod tests {
         state.aside.insert(2, BTreeMap::from([(1, (2, Flaw::BadReward))]));
         state.touched = BTreeMap::from([(1, 4), (2, 9)]);
         state.dirty.insert(1);
-        let outcomes = [3, 7].map(|round| Outcome { decision: DecisionId { round, number: 1 }, reward: Some(1.0) });
+        let outcomes =
+            [3, 7].map(|round| Outcome { decision: DecisionId { round, number: 1 }, answer: Some(Answer::of(1.0)) });
         let drafts = [
             Draft { outcomes: &outcomes, ..Draft::new(Command::Learn(told(2))) },
             Draft::new(Command::Choose(Chosen { round: 14, hold: true, ..Chosen::default() })),

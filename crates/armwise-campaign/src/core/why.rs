@@ -3,7 +3,7 @@
 //! The model of that round is summed again from the journal, with the rules that held then and the library's own
 //! arithmetic, so these are the numbers that decided. A customer who was not chosen is looked up in the given table.
 
-use super::{Campaign, Command, RoundInfo};
+use super::{Campaign, Command, RoundInfo, Sent};
 use crate::{
     Error,
     config::Config,
@@ -51,6 +51,9 @@ pub struct WhyPromotion {
     /// How probable it was that it would be chosen, where it was and the round found out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
+    /// How probable it was that it was looked at, where its reward says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examined: Option<f64>,
     /// The lowest score that was chosen for this promotion.
     pub threshold: Option<f64>,
     /// The largest contributions to the mean.
@@ -101,6 +104,8 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
     let (round, config) = (info.round, campaign.config_of(info.round)?);
     campaign.not_compacted(round)?;
     let sent = campaign.sent(round)?;
+    let heard = if info.revoked() { Vec::new() } else { campaign.heard(round)? };
+    let last = |sent: &Sent| heard.iter().rfind(|own| own.outcome.decision == sent.id)?.outcome.answer;
     let own = |promotion: &str| sent.iter().find(|sent| sent.customer == customer && sent.promotion == promotion);
     let chosen = sent.iter().find(|sent| sent.customer == customer);
     let resting = chosen.is_none() && resting(campaign, &config, round, info.hold_out_alike)?.contains(customer);
@@ -150,6 +155,7 @@ pub fn why(campaign: &Campaign, customer: &str, round: Option<u64>, table: Optio
             score: arm.score,
             rank: own.map(|sent| sent.rank),
             probability: own.and_then(|sent| sent.probability),
+            examined: own.and_then(|sent| last(sent)?.examined),
             threshold: others.map(|sent| sent.score).reduce(f64::min),
             contributions,
         });

@@ -4,7 +4,7 @@ use super::{Disagreement, Sampled, Tables, weaker};
 use crate::{
     Campaign, Error,
     config::Config,
-    core::{Fate, Sent, fates},
+    core::{Sent, fates},
     round::Past,
 };
 use armwise::{
@@ -164,11 +164,7 @@ impl Seen {
                 hint: " in the table".to_owned(),
             })?;
             // What did not arrive has earned nothing.
-            let reward = match fate {
-                Fate::Answered(reward) | Fate::Silent(reward) => reward,
-                Fate::Pending | Fate::Undelivered | Fate::Revoked => 0.0,
-            };
-            sends.push((pick, worth(pick.block, reward)));
+            sends.push((pick, worth(pick.block, fate.reward().unwrap_or(0.0))));
             known.extend(sent.probability.map(|logged| (pick, logged)));
         }
         let picks: Vec<Pick> = sends.iter().map(|&(pick, _)| pick).collect();

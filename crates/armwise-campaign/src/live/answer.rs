@@ -1,6 +1,9 @@
 //! What a campaign in service answers. Everything follows from the journal, so an answer is the same after any restart.
 
-use crate::core::{LineOutcome, Sent, Sha, Tag};
+use crate::{
+    core::{Chosen, LineOutcome, Sent, Sha, Tag},
+    round::Warning,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -15,6 +18,9 @@ pub struct Decided {
     pub model: u64,
     /// Whether it is held: kept out of learning until it is activated.
     pub held: bool,
+    /// What is to be known before it is believed; nothing, as a rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// The chosen arms: by promotion, the best first. The hold-out's are not among them.
     pub arms: Vec<DecidedArm>,
 }
@@ -42,7 +48,7 @@ pub struct DecidedArm {
 }
 
 impl Decided {
-    pub(super) fn new(tag: Tag, round: u64, seq: u64, model: u64, held: bool, sent: Vec<Sent>) -> Self {
+    pub(super) fn new(tag: Tag, seq: u64, model: u64, chosen: &Chosen, sent: Vec<Sent>) -> Self {
         let arm = |sent: Sent| DecidedArm {
             id: sent.customer,
             promotion: sent.promotion,
@@ -54,7 +60,8 @@ impl Decided {
             probability: sent.probability,
         };
         let arms = sent.into_iter().filter(|sent| !sent.hold_out).map(arm).collect();
-        Self { decision: tag.name_round(round), seq, model, held, arms }
+        let (decision, warnings) = (tag.name_round(chosen.round), chosen.warnings.clone());
+        Self { decision, seq, model, held: chosen.hold, warnings, arms }
     }
 }
 

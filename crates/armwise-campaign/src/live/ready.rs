@@ -117,5 +117,5 @@ pub(super) fn decided_before(campaign: &Campaign, key: &Key, digest: Sha) -> Res
 /// The answer to a decision: all of it is in the journal.
 pub(super) fn answer(campaign: &Campaign, seq: u64, chosen: &Chosen, sent: Vec<Sent>) -> Decided {
     let model = chosen.model.unwrap_or(seq.saturating_sub(1));
-    Decided::new(campaign.tag(), chosen.round, seq, model, chosen.hold, sent)
+    Decided::new(campaign.tag(), seq, model, chosen, sent)
 }

@@ -9,7 +9,7 @@ use crate::{
     Error,
     core::Sha,
     input::{Memory, Source},
-    round::{Asked, Slate},
+    round::{Asked, Slate, Warning},
     table::{Rows, column_named, columns_of},
 };
 use armwise::Round;
@@ -68,11 +68,23 @@ impl ToChoose {
 
     /// Chooses with what is published.
     pub(super) fn choose(&self, by: &Published, t: u64, resting: HashSet<String>) -> Result<Slate, Error> {
+        let mut slate = self.chosen(by, t, resting)?;
+        slate.command.hold = self.hold;
+        // What is said with the answer goes into the journal, so that it is said again.
+        if let Asked::Constraint(constraint) = &self.asked
+            && constraint.caution(&by.chooser.config().algorithm).is_some()
+        {
+            slate.command.warnings.push(Warning::NoSubstitutes);
+        }
+        Ok(slate)
+    }
+
+    fn chosen(&self, by: &Published, t: u64, resting: HashSet<String>) -> Result<Slate, Error> {
         let chooser = &by.chooser;
         let round = Round::new(chooser.config().seed, t);
         let named = |batch: RecordBatch| Rows::of(batch, &Arc::from(ROWS));
-        let mut slate = match &self.arms {
-            Arranged::Rows(rows) => chooser.choose(round, &named(rows.clone()), &self.asked, resting)?,
+        match &self.arms {
+            Arranged::Rows(rows) => chooser.choose(round, &named(rows.clone()), &self.asked, resting),
             Arranged::Catalogue(among, context) => {
                 let Some(shelf) = by.shelf.as_ref().filter(|shelf| shelf.len() > 0) else {
                     return Err(Error::Usage("the catalogue has no arms; put some, or give them".to_owned()));
@@ -89,8 +101,7 @@ impl ToChoose {
                 {
                     let place = |id: &str| shelf.place(id);
                     let given = (shelf.rows(), &*features);
-                    if let Some(mut slate) = chooser.choose_from(round, given, mask, &self.asked, &place)? {
-                        slate.command.hold = self.hold;
+                    if let Some(slate) = chooser.choose_from(round, given, mask, &self.asked, &place)? {
                         return Ok(slate);
                     }
                 }
@@ -102,11 +113,9 @@ impl ToChoose {
                 if rows.num_rows() == 0 {
                     return Err(Error::table(super::catalogue::NAME, "no arm has what is asked for"));
                 }
-                chooser.choose(round, &named(joined(rows, context.as_ref())?), &self.asked, resting)?
+                chooser.choose(round, &named(joined(rows, context.as_ref())?), &self.asked, resting)
             }
-        };
-        slate.command.hold = self.hold;
-        Ok(slate)
+        }
     }
 }
 

@@ -110,14 +110,18 @@ pub(super) fn alerts(past: &[Past], exploration: Option<f64>) -> Vec<Alert> {
     alerts
 }
 
-/// Reward less prediction, with its send.
-type Off<'a> = (&'a Sent, f64);
+/// A send with what its reward was predicted to be, and the reward less this.
+struct Off<'a> {
+    sent: &'a Sent,
+    predicted: f64,
+    by: f64,
+}
 
 /// The mean of some differences in standard errors; zero where they do not vary.
 fn errors(of: &[Off<'_>]) -> f64 {
     let count = of.len() as f64;
-    let mean = of.iter().map(|(_, off)| off).sum::<f64>() / count.max(1.0);
-    let squares: f64 = of.iter().map(|(_, off)| (off - mean).powi(2)).sum();
+    let mean = of.iter().map(|own| own.by).sum::<f64>() / count.max(1.0);
+    let squares: f64 = of.iter().map(|own| (own.by - mean).powi(2)).sum();
     let error = (squares / (count - 1.0).max(1.0) / count.max(1.0)).sqrt();
     if error > 0.0 { mean / error } else { 0.0 }
 }
@@ -125,7 +129,11 @@ fn errors(of: &[Off<'_>]) -> f64 {
 fn drift(past: &[Past]) -> Option<Alert> {
     let settled = past.iter().filter(|one| !one.is_open()).flat_map(super::past::Past::sends);
     let off = settled.filter(|(sent, _)| sent.greedy.is_some());
-    let off: Vec<Off<'_>> = off.filter_map(|(sent, fate)| Some((sent, fate.reward()? - sent.mean))).collect();
+    let off = off.filter_map(|(sent, fate)| {
+        let (reward, predicted) = (fate.reward()?, fate.predicted(sent.mean));
+        Some(Off { sent, predicted, by: reward - predicted })
+    });
+    let off: Vec<Off<'_>> = off.collect();
     // Half of what there is at most, so that there is something to compare with.
     let newest = NEWEST.min(off.len() / 2);
     if newest < LEAST {
@@ -133,26 +141,26 @@ fn drift(past: &[Past]) -> Option<Alert> {
     }
     let (before, now) = off.split_at(off.len() - newest);
     let z = errors(now);
-    let mean = |of: &[Off<'_>]| of.iter().map(|(_, off)| off).sum::<f64>() / of.len() as f64;
+    let mean = |of: &[Off<'_>]| of.iter().map(|own| own.by).sum::<f64>() / of.len() as f64;
     // A model that was off by as much all the time does not drift: calibration shows that.
     if z.abs() < ERRORS || mean(now).abs() < 1.5 * mean(before).abs() {
         return None;
     }
-    let predicted = now.iter().map(|(sent, _)| sent.mean).sum::<f64>() / newest as f64;
+    let predicted = now.iter().map(|own| own.predicted).sum::<f64>() / newest as f64;
     let observed = predicted + mean(now);
     Some(Alert::Drift { sends: newest as u64, observed, predicted, errors: z, cause: cause(now, z) })
 }
 
 /// The promotion, segment or row with the most of a difference, if it has more than its share.
 fn cause(now: &[Off<'_>], z: f64) -> Option<String> {
-    let total: f64 = now.iter().map(|(_, off)| off).sum();
+    let total: f64 = now.iter().map(|own| own.by).sum();
     let mut parts: BTreeMap<String, (f64, usize)> = BTreeMap::new();
-    for (sent, off) in now {
+    for Off { sent, by, .. } in now {
         let segment = sent.segment.as_ref().map(|segment| format!("segment {segment}"));
         let names = [format!("promotion {}", sent.promotion), sent.customer.clone()];
         for name in names.into_iter().chain(segment) {
             let part = parts.entry(name).or_default();
-            *part = (part.0 + off, part.1 + 1);
+            *part = (part.0 + by, part.1 + 1);
         }
     }
     let share = |part: &(f64, usize)| part.0 / total;

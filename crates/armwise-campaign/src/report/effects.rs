@@ -48,7 +48,8 @@ fn known<'a>(
     // What nothing was learned of may have no block yet.
     let Some(block) = campaign.block(name).filter(|&block| block < model.blocks().len()) else { return Ok(None) };
     let posterior = model.posterior(block as u32, lambda)?;
-    let residuals = own.filter_map(|(sent, fate)| Some(fate.reward()? - posterior.mean(&sent.features)));
+    let residuals =
+        own.filter_map(|(sent, fate)| Some(fate.reward()? - fate.predicted(posterior.mean(&sent.features))));
     let (count, squares) = residuals.fold((0.0, 0.0), |(count, sum), off| (count + 1.0, sum + off * off));
     let freedom = count - campaign.recipe().dim() as f64;
     Ok((freedom >= 1.0).then(|| Known { posterior, noise: (squares / freedom).sqrt() }))

@@ -58,7 +58,8 @@ pub struct RoundLine {
 pub struct GroupLine {
     /// The group.
     pub name: String,
-    /// The mean of the estimated rewards when they were chosen.
+    /// The mean of the estimated rewards when they were chosen; of those that were looked at with a known probability, times
+    /// this.
     pub predicted: f64,
     /// What came back.
     pub tally: Tally,
@@ -201,7 +202,7 @@ fn line(name: &str, of: &[Row<'_>]) -> GroupLine {
     let Tally { mean, half_width, .. } = Tally::of(settled);
     GroupLine {
         name: name.to_owned(),
-        predicted: of.iter().map(|row| row.row.0.mean).sum::<f64>() / of.len().max(1) as f64,
+        predicted: of.iter().map(|row| row.row.1.predicted(row.row.0.mean)).sum::<f64>() / of.len().max(1) as f64,
         tally: Tally { mean, half_width, ..Tally::of(of.iter().map(|row| row.row.1)) },
     }
 }

@@ -32,6 +32,9 @@ pub enum Warning {
         /// How many decisions there are.
         sends: u64,
     },
+    /// Each arm has a draw of its own, and arms are taken together, so that draws cancel out: a better super arm may never
+    /// be tried.
+    NoSubstitutes,
 }
 
 /// How many of the last rounds are looked at: what is still expected of older ones is little.
@@ -50,7 +53,7 @@ pub(super) fn warnings(campaign: &Campaign, model: &Model) -> Result<Vec<Warning
             continue;
         }
         let played = campaign.played(info.round, u64::MAX)?;
-        let mut rewards = played.learned().filter(|(sent, _)| !sent.hold_out).map(|(_, reward)| reward);
+        let mut rewards = played.learned().filter(|(sent, _)| !sent.hold_out).map(|(_, answer)| answer.reward);
         if rewards.all(|reward| reward.to_bits() != played.default.to_bits()) {
             warnings.push(Warning::OnlyResponders { round: info.round, answered, pending });
         }

@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
     /// The column with the reward, if it is not named reward.
     #[arg(long, value_name = "COLUMN")]
     reward_column: Option<String>,
+    /// The column with the probability that the row was looked at, if it is not named examined.
+    #[arg(long, value_name = "COLUMN")]
+    examined_column: Option<String>,
     /// All rows are about this round. Needed for a table without decisions and rounds if several rounds are open.
     #[arg(long)]
     round: Option<u64>,
@@ -35,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "REWARD", num_args = 0..=1, default_missing_value = "1")]
     only_responders: Option<f64>,
     /// The table is a log of past sends, learned before the first round: the customers' columns, promotion, reward and, if
-    /// known, the probability with which each was sent.
+    /// known, examined and the probability with which each was sent.
     #[arg(long, conflicts_with_all = ["round", "only_responders"])]
     logged: bool,
     /// Where rows go that are put aside, a file that does not exist yet; unless given, the first free name of
@@ -97,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments, kind: Kind) -> Result<u8, Failure> {
             key,
             customer_column: arguments.customer_column.clone(),
             reward_column: arguments.reward_column.clone(),
+            examined_column: arguments.examined_column.clone(),
         };
         learn_with(&mut campaign, &table, feedback, &options)?
     };

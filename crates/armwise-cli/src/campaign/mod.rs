@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Choose(choose::Arguments),
     /// Learn rewards: late, in parts, in any order, repeated; each is counted once.
     #[command(
-        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward; in any case, or named by --customer-column and --reward-column. With --logged the customer's columns, promotion, reward and, if known, probability."
+        after_help = "Example: armwise learn spring.armwise responses.csv\nColumns: decision (or customer, with promotion and round where needed), reward and, for places that may not be looked at, examined: the probability that this one was; in any case, or named by --customer-column, --reward-column and --examined-column. With --logged the customer's columns, promotion, reward and, if known, examined and probability."
     )]
     Learn(learn::Arguments),
     /// Change rewards that were learned before.

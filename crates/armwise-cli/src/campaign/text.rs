@@ -27,6 +27,11 @@ fn warned(warning: &Warning) -> String {
             "the objective is uplift, but only {outcomes} outcomes of the hold-out are known; from about {needed} on the \
              difference to doing nothing can be told"
         ),
+        Warning::NoSubstitutes => {
+            "each arm has a draw of its own and arms are taken together, so that draws cancel out: a better set \
+             may never be tried"
+                .to_owned()
+        }
         other => format!("{other:?}"),
     }
 }
@@ -280,6 +285,12 @@ pub(super) fn why(why: &Why) -> String {
         );
         if let Some(probability) = line.probability {
             let _ = writeln!(text, "  it was chosen with probability {probability:.4}");
+        }
+        if let Some(examined) = line.examined {
+            let _ = writeln!(
+                text,
+                "  it was examined with probability {examined}, and its reward learned with so much of x"
+            );
         }
         for part in &line.contributions {
             let own = part.own.as_ref().map_or(String::new(), |own| format!(" = {own}"));

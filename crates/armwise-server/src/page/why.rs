@@ -99,9 +99,12 @@ pub(super) fn page(name: &Name, question: &str, found: &Found, may_act: bool) ->
             escape(&found.tag.name(sent.id)),
             shown_name(&sent.customer)
         );
-        let fate = match fate.reward() {
-            Some(reward) => format!("{}: {}", fate.name(), number(reward, 4)),
-            None => fate.name().to_owned(),
+        let fate = match (fate.reward(), fate.examined()) {
+            (Some(reward), None) => format!("{}: {}", fate.name(), number(reward, 4)),
+            (Some(reward), Some(q)) => {
+                format!("{}: {}, examined with probability {}", fate.name(), number(reward, 4), number(q, 4))
+            }
+            (None, _) => fate.name().to_owned(),
         };
         let hold_out = if sent.hold_out { " (hold-out)" } else { "" };
         vec![

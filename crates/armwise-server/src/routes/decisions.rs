@@ -182,7 +182,7 @@ pub(crate) async fn look(
             .map(|(sent, fate)| {
                 json!({"id": sent.customer, "promotion": sent.promotion, "rank": sent.rank, "mean": sent.mean,
                     "width": sent.width, "draw": sent.draw, "score": sent.score, "probability": sent.probability,
-                    "fate": fate.name(), "reward": fate.reward()})
+                    "fate": fate.name(), "reward": fate.reward(), "examined": fate.examined()})
             })
             .collect();
         Ok(json!({"decision": campaign.tag().name_round(round), "seq": entry, "at": at, "arms": arms}))

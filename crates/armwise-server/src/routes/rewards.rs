@@ -42,6 +42,14 @@ struct Own {
     id: Id,
     promotion: Option<String>,
     reward: f64,
+    examined: Option<f64>,
+}
+
+impl Own {
+    fn line(self) -> Line {
+        let Self { id, promotion, reward, examined } = self;
+        Line { decision: None, id: Some(id.0), promotion, reward: Some(reward), examined }
+    }
 }
 
 /// Rewards of many decisions.
@@ -58,21 +66,22 @@ struct Named {
     id: Option<Id>,
     promotion: Option<String>,
     reward: f64,
+    examined: Option<f64>,
 }
 
 impl Named {
     fn line(self) -> Line {
-        let Self { decision, id, promotion, reward } = self;
-        Line { decision: Some(decision), id: id.map(|id| id.0), promotion, reward: Some(reward) }
+        let Self { decision, id, promotion, reward, examined } = self;
+        Line { decision: Some(decision), id: id.map(|id| id.0), promotion, reward: Some(reward), examined }
     }
 }
 
 fn of_one(headers: &HeaderMap, body: &[u8]) -> Result<Vec<Line>, Fault> {
     Media::json(headers)?;
-    let line = |id, promotion, reward| Line { decision: None, id: Some(id), promotion, reward: Some(reward) };
+    let line = |(id, reward)| Line { id: Some(id), reward: Some(reward), ..Line::default() };
     let lines: Vec<Line> = match body::json::<OfOne>(body)?.rewards {
-        Written::ById(rewards) => rewards.into_iter().map(|(id, reward)| line(id, None, reward)).collect(),
-        Written::List(list) => list.into_iter().map(|own| line(own.id.0, own.promotion, own.reward)).collect(),
+        Written::ById(rewards) => rewards.into_iter().map(line).collect(),
+        Written::List(list) => list.into_iter().map(Own::line).collect(),
     };
     some(lines)
 }
@@ -183,7 +192,7 @@ pub(crate) async fn undelivered(
     told(&live, key, Some(decision), some(lines)?, Feedback::Undelivered).await
 }
 
-/// Gives rewards of many decisions at once: JSON, JSON lines, or a table with the columns `decision`, `id` and `reward`.
+/// Gives rewards of many decisions at once: JSON, JSON lines, or a table with the columns `decision`, `id`, `reward` and, if need be, `examined`.
 #[utoipa::path(post, path = "/v1/campaigns/{campaign}/rewards", operation_id = "rewardMany", tag = "rewards",
     security(("token" = ["reward"])),
     params(("campaign" = String, Path, description = "The campaign"),

@@ -8,6 +8,7 @@ mod bodies;
 mod common;
 mod document;
 mod errors;
+mod examined;
 mod limits;
 mod once;
 mod pages;

@@ -254,6 +254,7 @@ fn tables(rules: &TableRules) -> String {
         ("sheet", "Customers", "of a workbook with several"),
         ("customer_column", "customer_id", "of responses, if it has another name there"),
         ("reward_column", "revenue", "of responses, if it is not \"reward\""),
+        ("examined_column", "seen", "of responses, if it is not \"examined\""),
     ] {
         let (off, value) = match said.get(key).and_then(serde_json::Value::as_str) {
             Some(value) => ("", value),

@@ -65,6 +65,9 @@ pub struct TableRules {
     /// The column of a table of responses with the reward; `reward` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reward_column: Option<String>,
+    /// The column of a table of responses with the probability with which an arm was looked at; `examined` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examined_column: Option<String>,
 }
 
 impl TableRules {
@@ -84,6 +87,7 @@ impl TableRules {
             sheet: self.sheet.or_else(|| others.sheet.clone()),
             customer_column: self.customer_column.or_else(|| others.customer_column.clone()),
             reward_column: self.reward_column.or_else(|| others.reward_column.clone()),
+            examined_column: self.examined_column.or_else(|| others.examined_column.clone()),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error,
-    core::{Check, Entry, Head, Journal, Kind, Record, Rows, Seal, failpoint},
+    core::{Check, Command, Entry, Flaw, Head, Journal, Kind, Record, Rows, Seal, failpoint},
 };
 use std::collections::HashSet;
 use tokio_postgres::{Row, types::Type};
@@ -214,6 +214,19 @@ impl Swap {
     }
 }
 
+/// Whether an entry speaks of probabilities with which arms were looked at, so that older programs cannot read it. The
+/// probabilities themselves are in the rows ([`rows::inserts`]).
+fn speaks_of_examined(entry: &Entry) -> bool {
+    // Most entries are not taken apart for this.
+    entry.body.contains("examined")
+        && match entry.command() {
+            Ok(Command::Init(setup)) => setup.config.tables.examined_column.is_some(),
+            Ok(Command::Amend(rules)) => rules.config.tables.examined_column.is_some(),
+            Ok(Command::Learn(told)) => told.aside.iter().any(|put| put.flaw == Flaw::BadExamined),
+            _ => false,
+        }
+}
+
 /// The statements that write entries and what is kept beside them.
 fn written(number: i32, records: &[Record]) -> Result<Vec<Insert>, Error> {
     let entries: Vec<Entry> = records.iter().map(|record| record.entry.clone()).collect();
@@ -221,6 +234,7 @@ fn written(number: i32, records: &[Record]) -> Result<Vec<Insert>, Error> {
         return Err(Error::Usage(rows::NUL.to_owned()));
     }
     let mut all = vec![rows::insert_entries(number, &entries)];
+    all.extend(entries.iter().any(speaks_of_examined).then(schema::needs_examined));
     let sums: Vec<(u64, Vec<u8>)> = records.iter().flat_map(|record| record.sums.iter().cloned()).collect();
     let settled: Vec<(u64, Vec<u8>)> = records.iter().flat_map(|record| record.settled.iter().cloned()).collect();
     all.extend(rows::replace_bytes(number, "sums", &sums));

@@ -39,7 +39,7 @@ impl Asking {
         let decisions =
             format!("SELECT {} FROM armwise.decision WHERE {between} AND {few} ORDER BY id", rows::DECISION);
         let outcomes = format!(
-            "SELECT seq, number, decision, reward FROM armwise.outcome WHERE {between} AND {few} ORDER BY seq, number"
+            "SELECT seq, number, decision, reward, examined FROM armwise.outcome WHERE {between} AND {few} ORDER BY seq, number"
         );
         Self { number, after, until, texts: [entries, decisions, outcomes] }
     }
@@ -94,7 +94,7 @@ impl Postgres {
             rows::DECISION
         );
         let heard = format!(
-            "SELECT o.seq, e.kind, o.decision, o.reward FROM unnest($2::bigint[]) AS round (first) \
+            "SELECT o.seq, e.kind, o.decision, o.reward, o.examined FROM unnest($2::bigint[]) AS round (first) \
              JOIN armwise.outcome o ON o.campaign = $1 AND o.decision >= first AND o.decision < first + {ROUND} \
              JOIN armwise.entry e ON e.campaign = o.campaign AND e.seq = o.seq ORDER BY o.seq, o.number"
         );

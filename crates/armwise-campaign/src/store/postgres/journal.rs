@@ -163,14 +163,14 @@ impl Journal for Postgres {
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
-        let sql = "SELECT seq, number, decision, reward FROM armwise.outcome WHERE campaign = $1 AND seq = $2 \
+        let sql = "SELECT seq, number, decision, reward, examined FROM armwise.outcome WHERE campaign = $1 AND seq = $2 \
                    ORDER BY number";
         let values: [Value<'_>; 2] = [(&self.number(), Type::INT4), (&seq.cast_signed(), Type::INT8)];
         self.numbered(self.collect(sql, &values, rows::read_outcome)?)
     }
 
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
-        let sql = "SELECT o.seq, e.kind, o.decision, o.reward FROM armwise.outcome o \
+        let sql = "SELECT o.seq, e.kind, o.decision, o.reward, o.examined FROM armwise.outcome o \
                    JOIN armwise.entry e ON e.campaign = o.campaign AND e.seq = o.seq \
                    WHERE o.campaign = $1 AND o.decision >= $2 AND o.decision < $3 ORDER BY o.seq, o.number";
         let [from, end] = range(round);

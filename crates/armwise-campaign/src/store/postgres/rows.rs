@@ -4,7 +4,7 @@
 //! large and none takes long.
 
 use super::link::Asked;
-use crate::core::{DecisionId, Entry, Heard, Kind, Named, Original, Outcome, Rows, Sent, Sha, feature_bytes};
+use crate::core::{Answer, DecisionId, Entry, Heard, Kind, Named, Original, Outcome, Rows, Sent, Sha, feature_bytes};
 use tokio_postgres::{
     Row,
     types::{ToSql, Type},
@@ -66,6 +66,8 @@ pub(super) fn inserts(campaign: i32, rows: &[Rows<'_>]) -> Result<Vec<Insert>, S
     for part in outcomes.chunks(MANY) {
         all.push(insert_outcomes(campaign, part));
     }
+    let examined = outcomes.iter().any(|(_, _, outcome)| outcome.answer.is_some_and(|own| own.examined.is_some()));
+    all.extend(examined.then(super::schema::needs_examined));
     let originals: Vec<(i64, &Original)> =
         rows.iter().flat_map(|own| own.originals.iter().map(|original| (own.seq.cast_signed(), original))).collect();
     for part in originals.chunks(MANY) {
@@ -124,15 +126,20 @@ pub(super) const NUL: &str = "a text has the character U+0000, which PostgreSQL 
 
 fn insert_outcomes(campaign: i32, part: &[(i64, i64, Outcome)]) -> Insert {
     let sql = format!(
-        "INSERT INTO armwise.outcome SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::float8[]){}",
+        "INSERT INTO armwise.outcome (campaign, seq, number, decision, reward, examined) SELECT $1, * \
+         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::float8[], $6::float8[]){}",
         ending()
     );
+    let answer = |of: fn(Answer) -> Option<f64>| -> Vec<Option<f64>> {
+        part.iter().map(|(_, _, outcome)| outcome.answer.and_then(of)).collect()
+    };
     Insert::new(sql)
         .with(campaign, Type::INT4)
         .with(part.iter().map(|(seq, _, _)| *seq).collect::<Vec<_>>(), Type::INT8_ARRAY)
         .with(part.iter().map(|(_, number, _)| *number).collect::<Vec<_>>(), Type::INT8_ARRAY)
         .with(part.iter().map(|(_, _, outcome)| outcome.decision.key()).collect::<Vec<_>>(), Type::INT8_ARRAY)
-        .with(part.iter().map(|(_, _, outcome)| outcome.reward).collect::<Vec<_>>(), Type::FLOAT8_ARRAY)
+        .with(answer(|answer| Some(answer.reward)), Type::FLOAT8_ARRAY)
+        .with(answer(|answer| answer.examined), Type::FLOAT8_ARRAY)
 }
 
 fn insert_originals(campaign: i32, part: &[(i64, &Original)]) -> Result<Insert, String> {
@@ -267,15 +274,19 @@ pub(super) fn read_named(row: &Row) -> Result<Named, Bad> {
     Ok(Named { id: DecisionId::of(get(row, 0)?), customer: get(row, 1)?, promotion: get(row, 2)? })
 }
 
-/// An outcome with its entry and its number there, from seq, number, decision, reward.
+/// An outcome with its entry and its number there, from seq, number, decision, reward, examined.
 pub(super) fn read_outcome(row: &Row) -> Result<(u64, i64, Outcome), Bad> {
-    Ok((whole(row, 0)?, get(row, 1)?, Outcome { decision: DecisionId::of(get(row, 2)?), reward: get(row, 3)? }))
+    Ok((whole(row, 0)?, get(row, 1)?, outcome(row)?))
 }
 
-/// From seq, kind, decision, reward.
+/// From seq, kind, decision, reward, examined.
 pub(super) fn read_heard(row: &Row) -> Result<Heard, Bad> {
-    let outcome = Outcome { decision: DecisionId::of(get(row, 2)?), reward: get(row, 3)? };
-    Ok(Heard { seq: whole(row, 0)?, kind: kind(row, 1)?, outcome })
+    Ok(Heard { seq: whole(row, 0)?, kind: kind(row, 1)?, outcome: outcome(row)? })
+}
+
+/// From decision, reward, examined, which come third.
+fn outcome(row: &Row) -> Result<Outcome, Bad> {
+    Ok(Outcome { decision: DecisionId::of(get(row, 2)?), answer: Answer::stored(get(row, 3)?, get(row, 4)?)? })
 }
 
 /// From decision, seq, columns, probability.

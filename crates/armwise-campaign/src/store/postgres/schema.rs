@@ -3,20 +3,27 @@
 //! `armwise.schema` says which version the tables have and which is the oldest version of a program that may still use
 //! them. A change that old programs can live with (another table, another column that may be missing) raises `version`
 //! alone, so that replicas are upgraded one after the other; one that they cannot live with raises `oldest`, too, and they
-//! refuse from then on. Nothing is created by hand: whoever comes first makes the tables, in one transaction.
+//! refuse from then on. What is written may need it, too: with the first answer that says how probable it was that the
+//! arm was looked at, `oldest` grows in the same transaction. Nothing is created by hand: whoever comes first makes the tables, in one transaction.
 
-use super::link::{Link, Trouble};
+use super::{
+    link::{Link, Trouble},
+    rows::Insert,
+};
 use crate::Error;
 use std::{path::Path, sync::OnceLock};
 use tokio_postgres::types::Type;
 
 /// The version of the tables that this program makes.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 /// The oldest version of a program that may use them.
 const OLDEST: i32 = 1;
+/// The oldest version of a program that knows how probable it was that an arm was looked at. Older ones go on beside it
+/// until the first answer says so.
+const KNOWS_EXAMINED: i32 = 3;
 
 /// Steps from one version to the next; the first makes everything from nothing.
-const STEPS: [&str; VERSION as usize] = [ONE, TWO];
+const STEPS: [&str; VERSION as usize] = [ONE, TWO, THREE];
 
 const ONE: &str = "
 CREATE SCHEMA armwise;
@@ -124,6 +131,16 @@ CREATE TABLE armwise.lease (         -- who does what is due by the clock
 );
 CREATE TABLE armwise.token (name text PRIMARY KEY, body text NOT NULL);
 ";
+
+const THREE: &str = "
+ALTER TABLE armwise.outcome ADD COLUMN examined double precision; -- with which the arm was looked at, below 1; NULL: it was
+";
+
+/// Has programs refuse that would not know what an answer says: it goes out with the first one, in the same transaction.
+pub(super) fn needs_examined() -> Insert {
+    let sql = "UPDATE armwise.schema SET oldest = $1 WHERE oldest < $1";
+    Insert::new(sql).with(KNOWS_EXAMINED, Type::INT4)
+}
 
 /// A version after this one.
 struct Next {

@@ -351,8 +351,9 @@ impl Journal for Sqlite {
     }
 
     fn outcomes(&self, seq: u64) -> Result<Vec<Outcome>, Error> {
-        let sql = "SELECT number, decision, reward FROM outcome WHERE seq = ? ORDER BY number";
-        let numbered = self.collect(sql, [seq.cast_signed()], rows::read_numbered)?;
+        let examined = self.version.examined();
+        let sql = format!("SELECT number, decision, reward, {examined} FROM outcome o WHERE seq = ? ORDER BY number");
+        let numbered = self.collect(&sql, [seq.cast_signed()], rows::read_numbered)?;
         if let Some(place) = (1_i64..).zip(&numbered).position(|(place, &(number, _))| place != number) {
             let problem = format!("outcome {} of entry {seq} has the number {}", place + 1, numbered[place].0);
             return Err(Error::Damaged { path: self.path.clone(), problem, cause: None });
@@ -361,9 +362,12 @@ impl Journal for Sqlite {
     }
 
     fn heard(&self, round: u64) -> Result<Vec<Heard>, Error> {
-        let sql = "SELECT o.decision, o.reward, o.seq, e.kind FROM outcome o JOIN entry e ON e.seq = o.seq \
-                   WHERE o.decision >= ? AND o.decision < ? ORDER BY o.seq, o.number";
-        self.collect(sql, range(round), rows::read_heard)
+        let sql = format!(
+            "SELECT o.decision, o.reward, {}, o.seq, e.kind FROM outcome o JOIN entry e ON e.seq = o.seq \
+             WHERE o.decision >= ? AND o.decision < ? ORDER BY o.seq, o.number",
+            self.version.examined()
+        );
+        self.collect(&sql, range(round), rows::read_heard)
     }
 
     fn originals(&self, round: u64) -> Result<Vec<(u64, Original)>, Error> {

@@ -97,7 +97,7 @@ impl Old {
         if event.kind == Kind::Choose {
             return Ok(Vec::new());
         }
-        let own = "SELECT decision, reward FROM outcome WHERE seq = ? ORDER BY number";
+        let own = "SELECT decision, reward, NULL FROM outcome WHERE seq = ? ORDER BY number";
         let outcomes = all(&self.db, &self.path, own, [event.seq.cast_signed()], rows::read_outcome)?;
         self.check(event, outcomes.len(), digest_outcomes(&outcomes))?;
         Ok(outcomes)

@@ -1,7 +1,9 @@
 //! Entries, decisions, outcomes and what is stored beside them, to and from rows of the schema.
 
 use super::same::{self, Kept, Same};
-use crate::core::{DecisionId, Entry, Head, Heard, Kind, Named, Original, Outcome, Record, Sent, Sha, feature_bytes};
+use crate::core::{
+    Answer, DecisionId, Entry, Head, Heard, Kind, Named, Original, Outcome, Record, Sent, Sha, feature_bytes,
+};
 use rusqlite::{
     Connection, OptionalExtension, Row, Transaction, params,
     types::{Type, ValueRef},
@@ -113,9 +115,10 @@ pub(super) fn insert_outcomes(transaction: &Transaction<'_>, seq: u64, outcomes:
     if outcomes.is_empty() {
         return Ok(());
     }
-    let mut insert = transaction.prepare_cached("INSERT INTO outcome VALUES (?, ?, ?, ?)")?;
+    let mut insert = transaction.prepare_cached("INSERT INTO outcome VALUES (?, ?, ?, ?, ?)")?;
     for (number, outcome) in (1_i64..).zip(outcomes) {
-        insert.execute(params![seq.cast_signed(), number, outcome.decision.key(), outcome.reward])?;
+        let (reward, examined) = outcome.answer.map_or((None, None), |own| (Some(own.reward), own.examined));
+        insert.execute(params![seq.cast_signed(), number, outcome.decision.key(), reward, examined])?;
     }
     Ok(())
 }
@@ -259,7 +262,8 @@ pub(super) fn read_outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
 
 /// An outcome whose columns begin at a place.
 fn outcome_at(row: &Row<'_>, first: usize) -> rusqlite::Result<Outcome> {
-    Ok(Outcome { decision: DecisionId::of(row.get(first)?), reward: row.get(first + 1)? })
+    let answer = Answer::stored(row.get(first + 1)?, row.get(first + 2)?).map_err(bad)?;
+    Ok(Outcome { decision: DecisionId::of(row.get(first)?), answer })
 }
 
 /// An outcome and its number in its entry.
@@ -268,5 +272,5 @@ pub(super) fn read_numbered(row: &Row<'_>) -> rusqlite::Result<(i64, Outcome)> {
 }
 
 pub(super) fn read_heard(row: &Row<'_>) -> rusqlite::Result<Heard> {
-    Ok(Heard { seq: row.get::<_, i64>(2)?.cast_unsigned(), kind: kind_at(row, 3)?, outcome: outcome_at(row, 0)? })
+    Ok(Heard { seq: row.get::<_, i64>(3)?.cast_unsigned(), kind: kind_at(row, 4)?, outcome: outcome_at(row, 0)? })
 }

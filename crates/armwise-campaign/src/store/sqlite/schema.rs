@@ -1,9 +1,9 @@
-//! The schema, version 7, documented for users who query a campaign with plain SQL.
+//! The schema, version 8, documented for users who query a campaign with plain SQL.
 //!
 //! `entry`, `decision`, `features`, `outcome`, `original` and `arms` are the journal and only grow (triggers refuse anything
 //! else; rows of single decisions may go once an entry of the kind `compact` says so); `sums`, `settled` and `checkpoint` save time and
 //! can be thrown away while the rows they come from are there; the view `result` is what an analyst wants. A version is
-//! the one before and a step, so a new file and one that was turned into this version have the same text. Versions 4 to 6
+//! the one before and a step, so a new file and one that was turned into this version have the same text. Versions 4 to 7
 //! are read as they are, and the first writer takes the steps. No row changes, so the chain of hashes holds.
 
 use super::sql;
@@ -22,8 +22,9 @@ impl Version {
     pub(super) const FOUR: Self = Self(4);
     const FIVE: Self = Self(5);
     pub(super) const SIX: Self = Self(6);
+    const SEVEN: Self = Self(7);
     /// The one that is written.
-    pub(super) const NOW: Self = Self(7);
+    pub(super) const NOW: Self = Self(8);
 
     /// The query for a round's decisions. Columns are read by place, since looking a column up by its name costs more
     /// than reading it.
@@ -52,13 +53,18 @@ impl Version {
     /// The query for a customer's decisions. The index is one of runs of 1,024 rounds, so that a service writes to its end
     /// only; the runs that there are are asked one after the other.
     pub(super) fn decisions_of(self) -> &'static str {
-        if self < Self::NOW {
+        if self < Self::SEVEN {
             return "SELECT id, customer, promotion FROM decision WHERE customer = ? ORDER BY id";
         }
         "WITH RECURSIVE run(n) AS (SELECT min(id) >> 42 FROM decision UNION ALL \
          SELECT (SELECT min(id) >> 42 FROM decision WHERE id >= (run.n + 1) << 42) FROM run WHERE run.n IS NOT NULL) \
          SELECT d.id, d.customer, d.promotion FROM run CROSS JOIN decision d \
          WHERE d.id >> 42 = run.n AND d.customer = ? ORDER BY d.id"
+    }
+
+    /// The column of an outcome with the probability with which the arm was looked at.
+    pub(super) fn examined(self) -> &'static str {
+        if self < Self::NOW { "NULL" } else { "o.examined" }
     }
 }
 
@@ -255,6 +261,19 @@ DROP INDEX decision_customer;
 CREATE INDEX decision_customer ON decision (id >> 42, customer);
 ";
 
+/// What version 8 has beside version 7: the probability with which an arm was looked at.
+const EIGHT: &str = "
+ALTER TABLE outcome ADD COLUMN examined REAL; -- with which the arm was looked at, below 1; NULL: it was
+DROP VIEW result;
+";
+
+/// The view of version 8: as in version 6, with the probability with which the arm was looked at.
+fn view_eight() -> String {
+    const REWARD: &str = "coalesce(json_extract(r.body, '$.config.reward.default'), 0.0) END AS reward";
+    let examined = ", CASE WHEN v.seq IS NULL THEN o.examined END AS examined";
+    VIEW_SIX.replace(REWARD, &[REWARD, examined].concat())
+}
+
 /// The hold-out's column in [`TABLES`], and as version 4 has it.
 const COLUMN: [&str; 2] = ["  hold_out   INTEGER", "  control   INTEGER"];
 
@@ -264,7 +283,8 @@ fn text(version: Version) -> String {
         Version::FOUR => TABLES.replace(COLUMN[0], COLUMN[1]) + VIEW_BEFORE,
         Version::FIVE => format!("{TABLES}{ORIGINAL}{VIEW}"),
         Version::SIX => text(Version::FIVE) + &step(Version::FIVE),
-        _ => text(Version::SIX) + &step(Version::SIX),
+        Version::SEVEN => text(Version::SIX) + &step(Version::SIX),
+        _ => text(Version::SEVEN) + &step(Version::SEVEN),
     }
 }
 
@@ -275,7 +295,8 @@ fn step(from: Version) -> String {
             format!("DROP VIEW result;ALTER TABLE decision RENAME COLUMN control TO hold_out;{ORIGINAL}{VIEW}")
         }
         Version::FIVE => format!("{SIX}{VIEW_SIX}"),
-        _ => SEVEN.to_owned(),
+        Version::SIX => SEVEN.to_owned(),
+        _ => EIGHT.to_owned() + &view_eight(),
     }
 }
 
