@@ -182,7 +182,7 @@ impl Line<'_> {
                 let places = if RISING {
                     _mm512_loadu_epi32(self.places.as_ptr().add(first).cast())
                 } else {
-                    _mm512_add_epi32(numbers, _mm512_set1_epi32(first as i32))
+                    _mm512_add_epi32(numbers, _mm512_set1_epi32((first as u32).cast_signed()))
                 };
                 let places = _mm512_maskz_compress_epi32(above, places);
                 _mm512_storeu_epi32(to.places.as_mut_ptr().add(len).cast(), places);
@@ -223,7 +223,7 @@ impl Line<'_> {
                 let places = if RISING {
                     _mm256_loadu_si256(self.places.as_ptr().add(first).cast())
                 } else {
-                    _mm256_add_epi32(numbers, _mm256_set1_epi32(first as i32))
+                    _mm256_add_epi32(numbers, _mm256_set1_epi32((first as u32).cast_signed()))
                 };
                 let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(SET_LANES[above].as_ptr().cast()));
                 let places = _mm256_permutevar8x32_epi32(places, order);
@@ -243,10 +243,10 @@ impl Line<'_> {
 static SET_LANES: [[u8; 8]; 256] = {
     let (mut all, mut byte) = ([[0; 8]; 256], 0);
     while byte < 256 {
-        let (mut bit, mut found) = (0, 0);
+        let (mut bit, mut found) = (0_u8, 0);
         while bit < 8 {
             if byte >> bit & 1 == 1 {
-                all[byte][found] = bit as u8;
+                all[byte][found] = bit;
                 found += 1;
             }
             bit += 1;
@@ -316,6 +316,6 @@ mod tests {
         few.take(0..40, &numbers, &numbers);
         few.retain(|row| row % 3 == 0);
         assert!(few.rows().eq((0..40).step_by(3)));
-        assert!(few.rows().zip(few.dots()).all(|(row, dot)| *dot == numbers[row]));
+        assert!(few.rows().zip(few.dots()).all(|(row, dot)| dot.to_bits() == numbers[row].to_bits()));
     }
 }
