@@ -244,7 +244,7 @@ class Campaign:
         ones applied.
 
         With `logged` the table is a log of past sends, learned before the first round: the customers' columns,
-        `promotion`, `reward` and, if they are known, `examined` and `probability`, the one with which a row was sent."""
+        `promotion`, `reward` and, if they are known, `examined` and `probability`, that with which a row was sent."""
         if logged and (round is not None or only_responders is not None):
             raise InputError("a log of past sends belongs to no round and has rewards of its own")
         columns = (customer_column, reward_column, examined_column)
