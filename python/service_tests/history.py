@@ -100,7 +100,10 @@ def outcomes_digest(rows: Iterable[Row]) -> str:
     digest = hashlib.sha256()
     for row in rows:
         digest.update(struct.pack("<Q", row["decision"]))
-        digest.update(struct.pack("<B", row["reward"] is not None) + struct.pack("<d", row["reward"] or 0.0))
+        examined = row["examined"]
+        flags = (row["reward"] is not None) + 4 * (examined is not None)
+        digest.update(struct.pack("<B", flags) + struct.pack("<d", row["reward"] or 0.0))
+        digest.update(b"" if examined is None else struct.pack("<d", examined))
     return digest.hexdigest()
 
 

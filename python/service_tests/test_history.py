@@ -56,8 +56,8 @@ FORGED = {
     "chain": "UPDATE entry SET body = body || ' ' WHERE seq = 3",
     "other": "UPDATE decision SET score = score + 1 WHERE id = (SELECT min(id) FROM decision)",
     "rows": "UPDATE outcome SET reward = reward + 1 WHERE seq = (SELECT min(seq) FROM outcome)",
-    "twice": "INSERT INTO outcome SELECT (SELECT max(seq) FROM entry WHERE kind = 'learn'), 999, decision, reward"
-    " FROM outcome WHERE seq = (SELECT min(seq) FROM outcome) LIMIT 1",
+    "twice": "INSERT INTO outcome SELECT (SELECT max(seq) FROM entry WHERE kind = 'learn'), 999, decision, reward,"
+    " examined FROM outcome WHERE seq = (SELECT min(seq) FROM outcome) LIMIT 1",
     "model": "UPDATE entry SET model = hash",
     "fork": "UPDATE entry SET hash = model",
 }
