@@ -138,7 +138,7 @@ inclusion:
 which: build
 	$(ARMWISE) reproduce which $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-report
 
-# The same with the whole grid on fewer trials: minutes.
+# The same with the whole grid on fewer trials; how long it takes was not measured.
 which-middle: build
 	$(ARMWISE) reproduce which --middle $(if $(RATINGS),--ratings $(RATINGS)) --out target/which-middle
 
