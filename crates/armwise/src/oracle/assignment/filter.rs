@@ -26,6 +26,8 @@ const WRONG: f64 = 4.0;
 const AHEAD: usize = 8;
 /// How many rows a pass takes at a time.
 const PART: usize = 64;
+/// So many places of set bits are written down at once, whether there are as many or not.
+const AT_ONCE: usize = 4;
 
 /// The kept rows, with their scores scaled below 1.
 #[derive(Debug)]
@@ -256,6 +258,10 @@ struct Pass<'a> {
     row_of: Vec<u8>,
     /// Of each score of a part, whether it reaches its floor.
     bits: Vec<u8>,
+    /// Room for the places of those that do.
+    places: Vec<u32>,
+    /// Room for their rows and where the pairs of each end, from the second place on.
+    seen: [(usize, usize); PART + 1],
     rows: Vec<usize>,
     offers: Offers,
     /// Whether all scores are finite or -infinity.
@@ -275,6 +281,8 @@ impl<'a> Pass<'a> {
             floors,
             row_of: (0..PART as u8).flat_map(|row| std::iter::repeat_n(row, blocks)).collect(),
             bits: vec![0; PART / EIGHT * blocks],
+            places: vec![0; PART * blocks + AT_ONCE],
+            seen: [(0, 0); PART + 1],
             rows: Vec::new(),
             offers: Offers::default(),
             fine: true,
@@ -313,7 +321,7 @@ impl<'a> Pass<'a> {
         if scores.is_empty() {
             return;
         }
-        let Self { blocks, kernel, of_strata, strata, floors, row_of, bits, rows, offers, fine } = self;
+        let Self { blocks, kernel, of_strata, strata, floors, row_of, bits, places, seen, rows, offers, fine } = self;
         if !strata.is_empty() {
             floors.clear();
             for row in first..first + scores.len() / *blocks {
@@ -324,24 +332,39 @@ impl<'a> Pass<'a> {
         }
         let bits = &mut bits[..scores.len() / EIGHT];
         *fine &= kernel.reach(scores, floors, ahead, bits);
-        let mut last = usize::MAX;
-        let mut word_at = |word: u64, base: usize| {
-            let mut word = word;
-            while word != 0 {
-                let place = base + word.trailing_zeros() as usize;
-                word &= word - 1;
-                let row = usize::from(row_of[place]);
-                let new = row != last;
-                if new {
-                    rows.push(first + row);
-                    last = row;
+        // Without a branch for each pair: which pairs are kept, and which of them begin a row, cannot be predicted.
+        let mut found = 0;
+        let mut word_at = |mut word: u64, base: usize| {
+            let count = word.count_ones() as usize;
+            let mut room = &mut places[found..];
+            for _ in 0..count.div_ceil(AT_ONCE) {
+                let (some, rest) = room.split_at_mut(AT_ONCE);
+                for place in some {
+                    *place = (base + word.trailing_zeros() as usize) as u32;
+                    word &= word.wrapping_sub(1);
                 }
-                offers.push(new, (place - row * *blocks) as u32, scores[place]);
+                room = rest;
             }
+            found += count;
         };
         let (words, rest) = bits.as_chunks();
         words.iter().enumerate().for_each(|(place, &word)| word_at(u64::from_le_bytes(word), place * 64));
         rest.iter().enumerate().for_each(|(place, &byte)| word_at(byte.into(), words.len() * 64 + place * EIGHT));
+        let places = &places[..found];
+        let (mut count, mut last) = (0, usize::MAX);
+        for (end, &place) in (1..).zip(places) {
+            let row = usize::from(row_of[place as usize]);
+            count += usize::from(row != last);
+            last = row;
+            seen[count] = (first + row, end);
+        }
+        let seen = &seen[1..=count];
+        rows.extend(seen.iter().map(|(row, _)| row));
+        let pair = |&place: &u32| {
+            let row = usize::from(row_of[place as usize]);
+            (place - (row * *blocks) as u32, scores[place as usize])
+        };
+        offers.extend(seen.iter().map(|(_, end)| *end), places.iter().map(pair));
     }
 }
 

@@ -20,6 +20,9 @@ use super::network::Network;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Room for so many moves is made at once: most pairs of nodes have a few.
+const MOVES: usize = 16;
+
 /// The cheapest known moves from one node to another: (raw cost, class), smallest first.
 type Moves = BinaryHeap<Reverse<(i128, u32)>>;
 
@@ -44,6 +47,8 @@ pub(super) struct Flow<'a> {
     pub(super) sizes: Vec<usize>,
     /// Of each pair of nodes with a way.
     moves: Vec<Moves>,
+    /// A buffer for the blocks of a class.
+    order: Vec<(i128, usize)>,
 }
 
 /// How an arc is realised.
@@ -91,8 +96,8 @@ impl<'a> Flow<'a> {
             through[parent] += open[node];
         }
         let moves = vec![Moves::new(); network.pairs];
-        let (strata, values, held, sizes) = Default::default();
-        Self { network, per_row, bonus, prices, open, filled, strata, values, held, sizes, moves }
+        let (strata, values, held, sizes, order) = Default::default();
+        Self { network, per_row, bonus, prices, open, filled, strata, values, held, sizes, moves, order }
     }
 
     /// The column of nobody, which is also the number of blocks.
@@ -124,20 +129,20 @@ impl<'a> Flow<'a> {
         self.values.resize(first + nobody, FORBIDDEN);
         values.for_each(|(block, value)| self.values[first + block] = value);
         self.values.push(0);
-        let mut order: Vec<(i128, usize)> = (0..nobody)
-            .filter(|&block| self.values[first + block] != FORBIDDEN)
-            .map(|block| (self.surplus(class, block), block))
-            .filter(|(surplus, _)| *surplus > 0)
-            .collect();
+        let mut order = std::mem::take(&mut self.order);
+        let offered = (0..nobody).filter(|&block| self.values[first + block] != FORBIDDEN);
+        order.clear();
+        order.extend(offered.map(|block| (self.surplus(class, block), block)).filter(|(surplus, _)| *surplus > 0));
         order.sort_unstable_by_key(|&(surplus, block)| (Reverse(surplus), block));
         order.truncate(self.per_row);
         self.held.resize(first + nobody, 0);
         self.held.push(size * (self.per_row - order.len()));
-        for (_, block) in order {
+        for &(_, block) in &order {
             self.held[first + block] = size;
             self.filled[self.network.node(stratum, block)] += size.cast_signed();
             self.filled[self.network.node(stratum, nobody)] -= size.cast_signed();
         }
+        self.order = order;
         (0..=nobody).for_each(|from| self.push_from(class, from));
     }
 
@@ -156,8 +161,11 @@ impl<'a> Flow<'a> {
         if from != to && self.can_enter(class, to) {
             let raw = self.value(class, from) - self.value(class, to);
             let node = |column| self.network.node(self.strata[class], column);
-            let pair = self.network.pair(node(from), node(to));
-            self.moves[pair].push(Reverse((raw, class as u32)));
+            let moves = &mut self.moves[self.network.pair(node(from), node(to))];
+            if moves.is_empty() {
+                moves.reserve(MOVES);
+            }
+            moves.push(Reverse((raw, class as u32)));
         }
     }
 

@@ -175,10 +175,12 @@ impl Network {
     #[expect(clippy::cast_sign_loss, reason = "the absolute value of a count")]
     pub(super) fn counts(&self, arms: &[Pick]) -> Vec<usize> {
         let mut through = vec![0.0; self.count()];
-        for arm in arms {
-            let stratum = self.stratum(arm.row);
-            through[self.node(stratum, arm.block)] += 1.0;
-            through[self.node(stratum, self.blocks)] -= 1.0;
+        // Many arms of the same cell follow each other.
+        let cell = |arm: &Pick| (self.stratum(arm.row), arm.block);
+        for run in arms.chunk_by(|a, b| cell(a) == cell(b)) {
+            let (stratum, block) = cell(&run[0]);
+            through[self.node(stratum, block)] += run.len() as f64;
+            through[self.node(stratum, self.blocks)] -= run.len() as f64;
         }
         self.gather(through)[..self.root()].iter().map(|units| units.abs() as usize).collect()
     }
@@ -231,6 +233,10 @@ impl Network {
     #[inline]
     pub(super) fn pair(&self, from: usize, to: usize) -> usize {
         let ways = &self.ways[from];
+        // Without groups, the ways lead to all other nodes.
+        if let Some(way) = ways.get(to - usize::from(to > from)).filter(|way| way.0 == to as u32) {
+            return way.1 as usize;
+        }
         let place = ways.binary_search_by_key(&(to as u32), |way| way.0);
         ways[place.expect("the nodes of a stratum are connected")].1 as usize
     }

@@ -59,16 +59,16 @@ impl Offers {
         self.strata = strata.collect();
     }
 
-    /// Adds a pair, to the last row or as the first of a new one.
-    #[inline]
-    pub(super) fn push(&mut self, new: bool, block: u32, score: f64) {
-        self.blocks.push(block);
-        self.scores.push(score);
-        let end = self.scores.len();
-        match self.ends.last_mut() {
-            Some(last) if !new => *last = end,
-            _ => self.ends.push(end),
-        }
+    /// Adds rows: where the pairs of each end among these pairs, blocks and scores row by row.
+    pub(super) fn extend(
+        &mut self,
+        ends: impl Iterator<Item = usize>,
+        pairs: impl ExactSizeIterator<Item = (u32, f64)> + Clone,
+    ) {
+        let before = self.scores.len();
+        self.ends.extend(ends.map(|end| before + end));
+        self.blocks.extend(pairs.clone().map(|(block, _)| block));
+        self.scores.extend(pairs.map(|(_, score)| score));
     }
 }
 

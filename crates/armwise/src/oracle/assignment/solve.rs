@@ -16,6 +16,9 @@ use crate::oracle::top_k::{Found, in_order};
 use crate::oracle::{Pick, Scores};
 use std::collections::HashMap;
 
+/// Room for so many rows near a tie is made at once.
+const ROWS: usize = 256;
+
 /// An optimal choice with its proof.
 #[derive(Debug)]
 pub(super) struct Solution<'a> {
@@ -30,6 +33,8 @@ pub(super) struct Solution<'a> {
     pub(super) flow: Flow<'a>,
     /// Of each kept pair, whether it is chosen.
     pub(super) taken: Vec<bool>,
+    /// The chosen pairs, kept row and block; of rows near a tie, those that were chosen before they were near.
+    served: Vec<(usize, usize)>,
     /// Whether one more unit could be brought to the node from anywhere.
     pub(super) reached: Vec<bool>,
 }
@@ -37,13 +42,16 @@ pub(super) struct Solution<'a> {
 impl Solution<'_> {
     /// The chosen arms in the order of a selection.
     pub(super) fn arms(&self, scores: &Scores<'_>) -> Vec<Pick> {
-        let mut chosen: Vec<Vec<Found>> = vec![Vec::new(); scores.blocks()];
-        let mut taken = self.taken.iter();
-        for (offers, &row) in self.kept.offers.rows().zip(&self.kept.rows) {
-            for (&block, _) in offers.blocks.iter().zip(&mut taken).filter(|(_, taken)| **taken) {
-                let block = block as usize;
-                chosen[block].push(Found::new(scores.place(Pick { row, block }), scores));
-            }
+        let (offers, rows) = (&self.kept.offers, &self.kept.rows);
+        let room = self.served.len() / scores.blocks();
+        let mut chosen: Vec<Vec<Found>> = (0..scores.blocks()).map(|_| Vec::with_capacity(2 * room)).collect();
+        let mut choose = |row: usize, block: usize| {
+            chosen[block].push(Found::new(scores.place(Pick { row: rows[row], block }), scores));
+        };
+        self.served.iter().filter(|(row, _)| !self.is_near[*row]).for_each(|&(row, block)| choose(row, block));
+        for &(row, _) in &self.near {
+            let pairs = offers.row(row).blocks.iter().zip(&self.taken[offers.places(row)]);
+            pairs.filter(|(_, taken)| **taken).for_each(|(&block, _)| choose(row, block as usize));
         }
         chosen.into_iter().flat_map(|found| in_order(found, scores)).collect()
     }
@@ -94,24 +102,31 @@ pub(super) fn solve<'a>(
     let mut arm_prices = network.arm_prices(&potentials);
     let (mut buffer, mut rest) = (Vec::new(), &mut taken[..]);
     let mut losses = Vec::with_capacity(kept.rows.len());
-    for row in kept.offers.rows() {
+    let mut served = Vec::with_capacity(kept.rows.len());
+    let mut spare = Spare::new(network);
+    for (number, row) in kept.offers.rows().enumerate() {
         let (taken, after) = rest.split_at_mut(row.blocks.len());
         rest = after;
+        let before = served.len();
         let change = choose(row, row.own(&arm_prices, blocks), per_row, &mut buffer, |place, block| {
             taken[place] = true;
+            served.push((number, block));
             filled[network.node(row.stratum, block)] += 1;
             filled[network.node(row.stratum, blocks)] -= 1;
         });
+        if served.len() - before < per_row {
+            spare.see(number, row, taken);
+        }
         losses.push(change.loss);
     }
     let prices: Vec<i128> = potentials.iter().map(|&price| grid.price(price)).collect();
     let flow = Flow::new(network, per_row, grid.bonus, prices, filled);
     let (near, reached) = Default::default();
     let is_near = vec![false; kept.rows.len()];
-    let mut solution = Solution { kept, per_row, grid, near, is_near, flow, taken, reached };
-    solution.add_spare();
+    let mut solution = Solution { kept, per_row, grid, near, is_near, flow, taken, served, reached };
+    solution.add(spare.rows());
 
-    let mut wanted = (12.0 * imbalance) as usize + 8 * limits + limits * blocks / 2;
+    let mut wanted = (6.0 * imbalance) as usize + 4 * limits + limits * blocks / 4;
     let mut margin = smallest(&losses, wanted);
     let mut prices = potentials;
     loop {
@@ -139,6 +154,34 @@ pub(super) fn solve<'a>(
     }
 }
 
+/// The best row with room for each stratum and block, which the flow gets so that one more unit of any limit has a price.
+struct Spare {
+    blocks: usize,
+    /// Its score and its place among the kept rows.
+    best: Vec<(f64, usize)>,
+}
+
+impl Spare {
+    fn new(network: &Network) -> Self {
+        let best = vec![(f64::NEG_INFINITY, usize::MAX); network.strata() * network.blocks];
+        Self { blocks: network.blocks, best }
+    }
+
+    /// Sees the pairs that a row with room does not take.
+    fn see(&mut self, number: usize, row: Row<'_>, taken: &[bool]) {
+        for ((block, score), _) in row.pairs().zip(taken).filter(|(_, taken)| !**taken) {
+            let best = &mut self.best[row.stratum * self.blocks + block];
+            if score > best.0 {
+                *best = (score, number);
+            }
+        }
+    }
+
+    fn rows(self) -> impl Iterator<Item = usize> {
+        self.best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX)
+    }
+}
+
 /// The loss that `count` others are below; infinite if there are too few.
 fn smallest(losses: &[f64], count: usize) -> f64 {
     if count >= losses.len() {
@@ -159,7 +202,7 @@ impl Solution<'_> {
         let (offers, network) = (&self.kept.offers, self.flow.network);
         let first_class = self.flow.sizes.len();
         let mut classes: Vec<(usize, usize)> = Vec::new();
-        let mut known: HashMap<u64, usize> = HashMap::new();
+        let mut known: HashMap<u64, usize> = HashMap::with_capacity(ROWS);
         for row in rows {
             if std::mem::replace(&mut self.is_near[row], true) {
                 continue;
@@ -189,25 +232,6 @@ impl Solution<'_> {
             let values = offers.row(row).pairs().map(|(block, score)| (block, grid.value(score)));
             self.flow.add(offers.row(row).stratum, values, size);
         }
-    }
-
-    /// Takes the best row with room for each stratum and block into the flow, so that one more unit of any limit has a
-    /// price.
-    fn add_spare(&mut self) {
-        let (offers, network) = (&self.kept.offers, self.flow.network);
-        let mut best = vec![(f64::NEG_INFINITY, usize::MAX); network.strata() * network.blocks];
-        for (row, pairs) in offers.rows().enumerate() {
-            let taken = &self.taken[offers.places(row)];
-            if has_room(taken, self.per_row) {
-                for ((block, score), _) in pairs.pairs().zip(taken).filter(|(_, taken)| !**taken) {
-                    let best = &mut best[pairs.stratum * network.blocks + block];
-                    if score > best.0 {
-                        *best = (score, row);
-                    }
-                }
-            }
-        }
-        self.add(best.into_iter().map(|(_, row)| row).filter(|&row| row < usize::MAX));
     }
 
     /// A lower bound of what each row outside the flow loses by its cheapest change, updated from the bound at the

@@ -37,15 +37,17 @@ pub(super) fn estimate(values: &[f64], network: &Network, prices: &[f64]) -> Opt
     }
     let (rows, share) = sample_of(values.len() / blocks, GROUP);
     let wanted: f64 = network.spans.iter().map(|span| span.max as f64).sum();
-    let raised: f64 =
-        network.spans.iter().map(|span| span.max as f64 + 3.0 * (2.0 * span.max as f64).sqrt() + 2.0).sum();
-    let rank = (raised * share + 3.0 * (raised * share).sqrt()) as usize;
+    // Three standard deviations of the noise of both rounds and of the sample's together.
+    let more: f64 = network.spans.iter().map(|span| 3.0 * (2.0 * span.max as f64).sqrt() + 2.0).sum();
+    let rank = (wanted * share + (more * share).hypot(3.0 * ((wanted + more) * share).sqrt())) as usize;
     if rows.len() < FEWEST || rank as f64 >= 0.6 * rows.len() as f64 {
         return None;
     }
     let surplus = |&row: &usize| {
         let pairs = values[row * blocks..][..blocks].iter().zip(prices);
-        pairs.fold(f64::NEG_INFINITY, |best, (score, price)| best.max(score - price))
+        // Not `max`, which takes several instructions for the sake of NaN.
+        let better = |best: f64, surplus: f64| if surplus > best { surplus } else { best };
+        pairs.fold(f64::NEG_INFINITY, |best, (score, price)| better(best, score - price))
     };
     let mut surpluses: Vec<f64> = rows.iter().map(surplus).collect();
     let falling = |a: &f64, b: &f64| b.total_cmp(a);
