@@ -8,6 +8,8 @@ the others have just filled the caches, and an idle processor takes a while to r
 medians, against the fastest of the forms; for a catalogue, whose rounds differ, that of means over 20 rounds of
 choosing and learning.
 
+OpenBLAS chooses its kernels for the processor by itself: settings of the environment that hold it back are dropped.
+
 Beside them runs one pass over X, a plain read of all features with the same threads: `passes` is our time in units of
 it. Where the processor has AVX-512, all is measured a second time with `ARMWISE_KERNEL=avx2`.
 
@@ -27,7 +29,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import ROOT, machine, program
+from common import ROOT, free_numpy, machine, program
 from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
@@ -36,6 +38,8 @@ LAMBDA, V, ALPHA = 1.0, 0.1, 0.1
 TURN = 0.02
 # OpenBLAS's second thread goes on spinning for some 20 ms after its work, on the core that ours would use.
 REST = 0.06
+# The cores that may be used, where the system tells.
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 RESULTS = ROOT / "bench" / "results"
 # name, N, d, k, blocks, bar: one, or one for each way to store X. It is that of arm-wise TS.
 CASES = [
@@ -132,6 +136,7 @@ class Problem:
         n, d = self.x.shape
         ours.ask(load={**paths, "n": n, "d": d, "storage": storage, "blocks": self.blocks, "threads": threads,
                        "algorithm": algorithm, "catalogue": catalogue})
+        pin(ours.process.pid, threads)
 
 
 def widths_naive(p, j):
@@ -201,6 +206,39 @@ def timed_runs(call):
     return lambda t, count: [timed(call)[0] for _ in range(count)]
 
 
+def put(thread, core):
+    """Leaves a thread that core alone, unless it has just ended."""
+    try:
+        os.sched_setaffinity(thread, {core})
+    except ProcessLookupError:
+        pass
+
+
+def threads_of(process):
+    """The threads of a process, the oldest first."""
+    tasks = Path(f"/proc/{process}/task")
+    return sorted(int(task.name) for task in tasks.iterdir()) if CORES else []
+
+
+def pin(process, threads):
+    """Gives each working thread of a process a core of its own, where several work: the last ones made.
+
+    On some virtual machines an idle core looks taken to the kernel, so that it wakes a second thread on the core of the
+    first, where it waits for milliseconds: then times say where threads were put rather than what they do."""
+    if threads > 1:
+        for thread, core in zip(threads_of(process)[-threads:], itertools.cycle(CORES)):
+            put(thread, core)
+
+
+def pin_numpy(threads):
+    """As `pin`, for numpy, whose first thread is this one; each library of linear algebra has others of its own."""
+    if threads > 1 and CORES:
+        own, *others = threads_of("self")
+        put(own, CORES[0])
+        for thread, core in zip(others, itertools.cycle(CORES[1:threads] or CORES)):
+            put(thread, core)
+
+
 def rest(threads):
     """Waits until numpy's other threads have gone to sleep."""
     if threads > 1:
@@ -240,6 +278,7 @@ def choose_case(all_ours, folder, name, n, d, k, blocks, bar, threads, seconds, 
     constraint = {"kind": "top-k", "k": k} if blocks == 1 else {"kind": "assignment", "quotas": [k] * blocks}
     rows = []
     with threadpool_limits(threads):
+        pin_numpy(threads)
         for policy in [policy for policy in ("arm-wise-ts", "c2ucb") if policy in policies]:
             for storage in ("f64", "f32"):
                 rng, contestants = np.random.default_rng(2), {}
@@ -294,6 +333,7 @@ def catalogue_case(all_ours, folder, name, n, d, k, clusters, policies, threads)
     problem, rows = Problem(n, d, 1, clusters=clusters), []
     gram = LAMBDA * np.eye(d) + problem.seen.T @ problem.seen
     with threadpool_limits(threads):
+        pin_numpy(threads)
         for policy, bar in policies.items():
             rng, noise = np.random.default_rng(2), np.random.default_rng(3)
 
@@ -436,6 +476,7 @@ def main():
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=POLICIES, help="of --only, these")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     options = parser.parse_args()
+    free_numpy()
     print(f"Choosing, medians in ms, numpy in its best form. {machine()}")
     all_ours = [Ours(kernel) for kernel in kernels()]
     rows = []

@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from choose import FORMS, RESULTS, Ours, Problem, algorithm_of, interleave, kernels, numpy_round, timed_runs
-from common import machine
+from choose import FORMS, RESULTS, Ours, Problem, algorithm_of, interleave, kernels, numpy_round, pin_numpy, timed_runs
+from common import free_numpy, machine
 from threadpoolctl import threadpool_limits
 
 CENTRE = {"n": 100_000, "d": 51, "blocks": 1, "threads": 1}
@@ -37,6 +37,7 @@ def measure(ours, folder, n, d, blocks, threads, seconds):
     for form in NUMPY:
         candidates[form] = timed_runs(lambda widths=FORMS[form]: numpy_round(problem, widths, "arm-wise-ts", k, rng))
     with threadpool_limits(threads):
+        pin_numpy(threads)
         times = interleave(candidates, seconds, least=2, threads=threads)
     return times["ours"]["median"], min(times[form]["median"] for form in NUMPY)
 
@@ -72,6 +73,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two small cases of each axis; nothing is written")
     quick = parser.parse_args().quick
+    free_numpy()
     centre, seconds = ({**CENTRE, "n": 2_000}, 0.1) if quick else (CENTRE, 2)
     curves, ours = {}, Ours(kernels()[0])
     with tempfile.TemporaryDirectory() as name:
