@@ -20,7 +20,7 @@ pub use evidence::{Estimate, Evidence};
 pub use memory::Gamma;
 pub use posterior::Posterior;
 pub(crate) use posterior::cholesky;
-pub(crate) use widths::{UNIT, Widths};
+pub(crate) use widths::{UNIT, Widths, growth};
 
 use crate::{Error, error::check, kernel::triangle, tasks};
 use checks::{MOST_NUMBERS, Unchecked, check_sums};

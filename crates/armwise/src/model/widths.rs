@@ -64,8 +64,23 @@ impl Widths {
     }
 }
 
+/// The largest c with V >= c `earlier`, or somewhat more: one over the largest eigenvalue of W `earlier` W'.
+pub(crate) fn growth(posterior: &Posterior, earlier: &[f64]) -> f64 {
+    let (d, w) = (posterior.dim(), posterior.factor());
+    let mut room = [vec![0.0; d], vec![0.0; d]];
+    let times = |x: &[f64], y: &mut [f64]| {
+        let [turned, image] = &mut room;
+        turned.fill(0.0);
+        image.fill(0.0);
+        (0..d).for_each(|i| add(&w[triangle(i)..triangle(i + 1)], x[i], turned));
+        symmetric(earlier, turned, image);
+        (0..d).for_each(|i| y[i] = sum_of_products(&w[triangle(i)..triangle(i + 1)], image));
+    };
+    1.0 / largest(d, times)
+}
+
 /// The largest eigenvalue of a symmetric matrix, or somewhat less.
-fn largest(d: usize, times: impl Fn(&[f64], &mut [f64])) -> f64 {
+fn largest(d: usize, mut times: impl FnMut(&[f64], &mut [f64])) -> f64 {
     // An irregular start, so that no ordinary matrix has an eigenvector orthogonal to it.
     let mut x: Vec<f64> = (0..d).map(|i| 0.5 + (i as f64 * 0.618_033_988_75).fract()).collect();
     let mut y = vec![0.0; d];

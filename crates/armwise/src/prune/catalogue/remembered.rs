@@ -3,12 +3,12 @@
 //! *How much V grew* is computed from the matrices, not from the learner's history, so forgetting, correcting, merging
 //! or replacing the model needs no bookkeeping: if V_now - c V_then + delta I has a Cholesky factor in floating point,
 //! then V_now >= c V_then - rho I with rho = 2 delta for delta = 4 (d + 2) 2^-53 (tr V_now + c tr V_then) (the backward
-//! error of Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). The
-//! largest such c is found by bisection: above 1 if V grew in every direction, below 1 after forgetting.
+//! error of Cholesky), and since |W_then|_F^2 = tr V_then^-1, width_now <= width_then / sqrt(c - rho |W_then|_F^2). A few
+//! steps of power iteration tell which c to try: above 1 if V grew in every direction, below 1 after forgetting.
 
 use crate::Posterior;
 use crate::kernel::triangle;
-use crate::model::{UNIT, Widths, cholesky};
+use crate::model::{UNIT, Widths, cholesky, growth};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What is remembered about the arms of a part, as many as a task has; arms past the last have zeros.
@@ -62,6 +62,8 @@ impl Remembered {
     pub(super) fn grown(self, posterior: &Posterior) -> Option<Self> {
         /// If V shrank below this multiple of what it was, the bounds are dropped.
         const LEAST: f64 = 0.5;
+        /// How far below the estimate c is tried, the tightest first.
+        const BEYOND: [f64; 3] = [1.01, 1.04, 1.15];
         let (v, d, widths) = (posterior.v(), posterior.dim(), *posterior.widths());
         if v == self.v {
             return Some(self);
@@ -75,16 +77,12 @@ impl Remembered {
             cholesky(d, |i, j| v[triangle(i) + j] - c * self.v[triangle(i) + j] + shift(i, j)).is_ok()
         };
         let ratio = |i: usize| v[triangle(i + 1) - 1] / self.v[triangle(i + 1) - 1];
-        let mut above = (0..d).map(ratio).fold(f64::INFINITY, f64::min);
-        let mut c = [1.0, LEAST].into_iter().find(|&c| c <= above * (1.0 + 1e-9) && holds(c))?;
-        // Each step costs a factorisation, which is expensive in large dimensions.
-        for _ in 0..if d > 200 { 3 } else { 6 } {
-            let middle = 0.5 * (c + above);
-            if middle <= c {
-                break;
-            }
-            *(if holds(middle) { &mut c } else { &mut above }) = middle;
-        }
+        let above = (0..d).map(ratio).fold(f64::INFINITY, f64::min) * (1.0 + 1e-9);
+        let estimate = growth(posterior, &self.v);
+        let mut tried: Vec<f64> = BEYOND.iter().map(|beyond| estimate / beyond).chain([1.0, LEAST]).collect();
+        tried.retain(|c| (LEAST..=above).contains(c));
+        tried.sort_unstable_by(|a, b| b.total_cmp(a));
+        let c = tried.into_iter().find(|&c| holds(c))?;
         let least = c - 2.0 * delta(c) * self.widths.inverse_trace;
         let slack = self.slack / least.sqrt() * (1.0 + 1e-9);
         (least > 0.9 * c).then(|| Self { slack, v: v.to_vec(), widths, ..self })
