@@ -88,7 +88,7 @@ fn portable(of: &Philox, ids: &[u64], out: &mut [u64]) {
 /// The processor has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn avx2(of: &Philox, ids: &[[u64; 4]], out: &mut [[u64; 4]]) {
+unsafe fn avx2(of: &Philox, ids: &[[u64; 8]], out: &mut [[u64; 8]]) {
     /// The upper half of every word in both halves, and the lower half.
     const UPPER: i32 = 0b11_11_01_01;
     const LOWER: i32 = 0b10_10_00_00;
@@ -101,29 +101,37 @@ unsafe fn avx2(of: &Philox, ids: &[[u64; 4]], out: &mut [[u64; 4]]) {
         keys[round] = both(of.keys[round]);
     }
     for (ids, out) in ids.iter().zip(out) {
-        // SAFETY: there are four numbers.
-        let ids = unsafe { _mm256_loadu_si256(ids.as_ptr().cast()) };
-        let mut p0 = _mm256_mul_epu32(ids, factors[0]);
-        let mut c0 = _mm256_xor_si256(_mm256_srli_epi64::<32>(ids), first[0]);
-        let mut c2 = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(p0), first[1]);
-        let mut own = second;
-        for round in 1..8 {
-            let (next, p1) = (_mm256_mul_epu32(c0, factors[0]), _mm256_mul_epu32(c2, factors[1]));
-            let other = _mm256_xor_si256(p0, keys[round][1]);
-            c0 = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(p1), own);
-            c2 = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(next), other);
-            own = _mm256_xor_si256(p1, keys[round + 1][0]);
-            p0 = next;
+        // Two registers in turns: the chain of one leaves the units idle half of the time.
+        let mut p0 = [second; 2];
+        let (mut c0, mut c2, mut own) = (p0, p0, p0);
+        for v in 0..2 {
+            // SAFETY: there are eight numbers.
+            let ids = unsafe { _mm256_loadu_si256(ids.as_ptr().add(4 * v).cast()) };
+            p0[v] = _mm256_mul_epu32(ids, factors[0]);
+            c0[v] = _mm256_xor_si256(_mm256_srli_epi64::<32>(ids), first[0]);
+            c2[v] = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(p0[v]), first[1]);
         }
-        let (next, p1) = (_mm256_mul_epu32(c0, factors[0]), _mm256_mul_epu32(c2, factors[1]));
-        let other = _mm256_xor_si256(p0, keys[8][1]);
-        c2 = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(next), other);
-        own = _mm256_xor_si256(p1, keys[9][0]);
-        let last = _mm256_mul_epu32(c2, factors[1]);
-        c0 = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(last), own);
-        let bits = _mm256_blend_epi32::<0b1010_1010>(c0, _mm256_shuffle_epi32::<LOWER>(last));
-        // SAFETY: there are four places.
-        unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), bits) };
+        for round in 1..8 {
+            for v in 0..2 {
+                let (next, p1) = (_mm256_mul_epu32(c0[v], factors[0]), _mm256_mul_epu32(c2[v], factors[1]));
+                let other = _mm256_xor_si256(p0[v], keys[round][1]);
+                c0[v] = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(p1), own[v]);
+                c2[v] = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(next), other);
+                own[v] = _mm256_xor_si256(p1, keys[round + 1][0]);
+                p0[v] = next;
+            }
+        }
+        for v in 0..2 {
+            let (next, p1) = (_mm256_mul_epu32(c0[v], factors[0]), _mm256_mul_epu32(c2[v], factors[1]));
+            let other = _mm256_xor_si256(p0[v], keys[8][1]);
+            c2[v] = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(next), other);
+            own[v] = _mm256_xor_si256(p1, keys[9][0]);
+            let last = _mm256_mul_epu32(c2[v], factors[1]);
+            c0[v] = _mm256_xor_si256(_mm256_shuffle_epi32::<UPPER>(last), own[v]);
+            let bits = _mm256_blend_epi32::<0b1010_1010>(c0[v], _mm256_shuffle_epi32::<LOWER>(last));
+            // SAFETY: there are eight places.
+            unsafe { _mm256_storeu_si256(out.as_mut_ptr().add(4 * v).cast(), bits) };
+        }
     }
 }
 

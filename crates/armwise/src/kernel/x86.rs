@@ -158,6 +158,21 @@ vector!(
     unsafe fn transpose([even, odd, ..]: [Self; 4]) -> [Self; 4] {
         // SAFETY: the trait's contract.
         unsafe { [_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd), even, odd] }
+    },
+    unsafe fn four_widened(from: *const f32, stride: usize) -> Option<[Self; 4]> {
+        // SAFETY: the trait's contract.
+        unsafe {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|row| _mm_loadu_ps(from.add(row * stride)));
+            let low = [_mm_unpacklo_ps(a, b), _mm_unpacklo_ps(c, d)];
+            let high = [_mm_unpackhi_ps(a, b), _mm_unpackhi_ps(c, d)];
+            let columns = [
+                _mm_movelh_ps(low[0], low[1]),
+                _mm_movehl_ps(low[1], low[0]),
+                _mm_movelh_ps(high[0], high[1]),
+                _mm_movehl_ps(high[1], high[0]),
+            ];
+            Some(columns.map(|column| _mm256_cvtps_pd(column)))
+        }
     }
 );
 

@@ -96,10 +96,27 @@ fn outer(r: f64) -> f64 {
     if r <= NEAR { ratio([r - 1.6], &MIDDLE)[0] } else { ratio([r - 5.0], &FAR)[0] }
 }
 
+/// Room for the tails of a chunk.
+pub(super) struct Tails {
+    bits: [u64; CHUNK],
+    z: [f64; CHUNK],
+}
+
+impl Tails {
+    pub(super) const fn new() -> Self {
+        Self { bits: [0; CHUNK], z: [0.0; CHUNK] }
+    }
+}
+
 /// As [`normal_of_bits`], at most [`CHUNK`] of them: the middle for all, `L` side by side, then the tails of those that have
 /// one, `K` side by side. `places` are those of the tails, which [`is_outer`] tells.
 #[inline(always)]
-pub(super) fn normals_of_bits<const L: usize, const K: usize>(bits: &[u64], places: &[u16], out: &mut [f64]) {
+pub(super) fn normals_of_bits<const L: usize, const K: usize>(
+    bits: &[u64],
+    places: &[u16],
+    Tails { bits: tails, z }: &mut Tails,
+    out: &mut [f64],
+) {
     let n = bits.len().min(out.len());
     let (bits, out) = (&bits[..n.min(CHUNK)], &mut out[..n.min(CHUNK)]);
     let ((some, rest), (some_out, rest_out)) = (bits.as_chunks::<L>(), out.as_chunks_mut::<L>());
@@ -113,7 +130,6 @@ pub(super) fn normals_of_bits<const L: usize, const K: usize>(bits: &[u64], plac
         rest_out.copy_from_slice(&middle(&last)[..rest.len()]);
     }
 
-    let (mut tails, mut z) = ([0_u64; CHUNK], [0.0; CHUNK]);
     let count = places.len().min(CHUNK);
     for (tail, &place) in tails.iter_mut().zip(places) {
         *tail = bits[usize::from(place)];
@@ -139,7 +155,7 @@ pub(super) fn normals_of_bits<const L: usize, const K: usize>(bits: &[u64], plac
             z[l] = signed(z[l], bits[l]);
         }
     }
-    for (&place, &z) in places.iter().zip(&z) {
+    for (&place, &z) in places.iter().zip(&*z) {
         if let Some(out) = out.get_mut(usize::from(place)) {
             *out = z;
         }
@@ -383,7 +399,7 @@ mod tests {
         for make in [normals_of_bits::<1, 1>, normals_of_bits::<4, 8>, normals_of_bits::<16, 16>] {
             for (bits, out) in bits.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
                 let places: Vec<u16> = (0..).zip(bits).filter(|(_, bits)| is_outer(**bits)).map(|(p, _)| p).collect();
-                make(bits, &places, out);
+                make(bits, &places, &mut Tails::new(), out);
             }
             assert!(out.iter().zip(&bits).all(|(z, &bits)| z.to_bits() == normal_of_bits(bits).to_bits()));
         }

@@ -9,9 +9,10 @@
 
 use crate::{
     kernel::{FACTORS, Kernel, Philox},
-    random::normal::{CHUNK, OUTER, ceiling_of_bits, normal_of_bits, normals_of_bits},
+    random::normal::{CHUNK, OUTER, Tails, ceiling_of_bits, normal_of_bits, normals_of_bits},
 };
 use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
 
 /// A round: the seed of the whole run and the round's number t, counted from 1 as in the paper.
 ///
@@ -123,12 +124,14 @@ impl Draws {
 
     /// Numbers that the normal numbers of these ids do not exceed, in less time than the numbers themselves.
     pub(crate) fn ceilings(&self, ids: &[u64], out: &mut [f32]) {
-        let (kernel, philox, mut bits) = (Kernel::get(), self.philox(), [0; CHUNK]);
-        for (ids, out) in ids.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            let bits = &mut bits[..ids.len()];
-            philox.bits(kernel, ids, bits);
-            kernel.dispatch(Ceilings(bits, out));
-        }
+        let (kernel, philox) = (Kernel::get(), self.philox());
+        CHUNKS.with_borrow_mut(|Chunk { bits, .. }| {
+            for (ids, out) in ids.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+                let bits = &mut bits[..ids.len()];
+                philox.bits(kernel, ids, bits);
+                kernel.dispatch(Ceilings(bits, out));
+            }
+        });
     }
 
     fn philox(&self) -> Philox {
@@ -139,24 +142,39 @@ impl Draws {
 
     pub(super) fn many(&self, kernel: Kernel, ids: &[u64], out: &mut [f64], normal: bool) {
         assert_eq!(ids.len(), out.len(), "a place for each id");
-        let (philox, mut bits, mut places) = (self.philox(), [0; CHUNK], [0; CHUNK]);
-        for (ids, out) in ids.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
-            let bits = &mut bits[..ids.len()];
-            philox.bits(kernel, ids, bits);
-            if !normal {
-                kernel.dispatch(Uniforms(bits, out));
-                continue;
+        let philox = self.philox();
+        CHUNKS.with_borrow_mut(|Chunk { bits, places, tails }| {
+            for (ids, out) in ids.chunks(CHUNK).zip(out.chunks_mut(CHUNK)) {
+                let bits = &mut bits[..ids.len()];
+                philox.bits(kernel, ids, bits);
+                if !normal {
+                    kernel.dispatch(Uniforms(bits, out));
+                    continue;
+                }
+                let count = kernel.places_below(bits, OUTER, places);
+                let places = &places[..count];
+                // Measured: two wide registers side by side, or one narrow one and two for the tails.
+                if kernel.is_wide() {
+                    kernel.dispatch(Normals::<16, 16> { bits, places, tails, out });
+                } else {
+                    kernel.dispatch(Normals::<4, 8> { bits, places, tails, out });
+                }
             }
-            let tails = kernel.places_below(bits, OUTER, &mut places);
-            let places = &places[..tails];
-            // Measured: two wide registers side by side, or one narrow one and two for the tails.
-            if kernel.is_wide() {
-                kernel.dispatch(Normals::<16, 16> { bits, places, out });
-            } else {
-                kernel.dispatch(Normals::<4, 8> { bits, places, out });
-            }
-        }
+        });
     }
+}
+
+/// The buffers of a chunk of draws.
+struct Chunk {
+    bits: [u64; CHUNK],
+    places: [u16; CHUNK],
+    tails: Tails,
+}
+
+thread_local! {
+    /// Clearing them at every call would take as long as twenty draws.
+    static CHUNKS: RefCell<Chunk> =
+        const { RefCell::new(Chunk { bits: [0; CHUNK], places: [0; CHUNK], tails: Tails::new() }) };
 }
 
 #[inline(always)]
@@ -199,6 +217,7 @@ impl pulp::NullaryFnOnce for Ceilings<'_> {
 struct Normals<'a, const L: usize, const K: usize> {
     bits: &'a [u64],
     places: &'a [u16],
+    tails: &'a mut Tails,
     out: &'a mut [f64],
 }
 
@@ -207,7 +226,7 @@ impl<const L: usize, const K: usize> pulp::NullaryFnOnce for Normals<'_, L, K> {
 
     #[inline(always)]
     fn call(self) {
-        normals_of_bits::<L, K>(self.bits, self.places, self.out);
+        normals_of_bits::<L, K>(self.bits, self.places, self.tails, self.out);
     }
 }
 
