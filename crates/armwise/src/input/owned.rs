@@ -142,7 +142,7 @@ impl OwnedArms {
                 pick(values, per_row, rows, &mut column.values);
             }
         }
-        rows.iter().for_each(|&row| self.who.push(keys, row));
+        self.who.extend(keys, rows);
         self.len += rows.len();
     }
 
@@ -238,11 +238,13 @@ impl Who {
         if keys.name(0).is_some() { Self::Names(Names::default()) } else { Self::Ids(Vec::new()) }
     }
 
-    fn push(&mut self, keys: Keys<'_>, row: usize) {
+    fn extend(&mut self, keys: Keys<'_>, rows: &[usize]) {
         match self {
             Self::Numbers(_) => unreachable!("rows are not added to numbered ones"),
-            Self::Ids(ids) => ids.push(keys.id(row)),
-            Self::Names(names) => names.push(keys.name(row).unwrap_or_default(), keys.id(row)),
+            Self::Ids(ids) => ids.extend(rows.iter().map(|&row| keys.id(row))),
+            Self::Names(names) => {
+                rows.iter().for_each(|&row| names.push(keys.name(row).unwrap_or_default(), keys.id(row)));
+            }
         }
     }
 }

@@ -33,14 +33,19 @@ impl<T> Packed<T> {
         let dim = direction.len();
         let rows = w.map_or(0, |_| dim) + extra;
         let heights = heights(rows, most, extra);
-        let mut values = Vec::with_capacity((rows + 1) * dim);
+        let mut values = Vec::with_capacity(w.map_or(0, |_| triangle(dim)) + dim);
         let mut first = if w.is_some() { 0 } else { dim };
         for (place, &height) in heights.iter().enumerate() {
             let last = place + 1 == heights.len();
             let end = if last { dim } else { first + height };
             for column in 0..end {
                 if let Some(w) = w {
-                    values.extend((first.max(column)..end).map(|row| convert(w[triangle(row) + column])));
+                    let from = first.max(column);
+                    let mut place = triangle(from) + column;
+                    for row in from..end {
+                        values.push(convert(w[place]));
+                        place += row + 1;
+                    }
                 }
                 if last {
                     values.push(convert(direction[column]));

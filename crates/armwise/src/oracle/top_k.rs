@@ -196,10 +196,15 @@ pub(super) fn in_order(mut found: Vec<Found>, scores: &Scores<'_>) -> impl Itera
     found.into_iter().map(|found| scores.pick(found.place))
 }
 
+/// A buffer for fewer would be cut too often.
+const LEAST: usize = 256;
+
 /// The best arms so far, in a buffer of twice as many places that is cut whenever it is full.
 #[derive(Debug)]
 pub(super) struct Best {
     keep: usize,
+    /// How many are collected before the buffer is cut.
+    full: usize,
     /// Arms that score less are not among the best.
     pub(super) bar: f64,
     found: Vec<Found>,
@@ -210,8 +215,9 @@ pub(super) struct Best {
 impl Best {
     /// For this many arms that score at least `bar`.
     pub(super) fn new(keep: usize, bar: f64) -> Self {
+        let full = keep.saturating_mul(2).max(LEAST);
         // No room for more than a page beforehand: few arms may reach the bar.
-        Self { keep, bar, found: Vec::with_capacity(keep.saturating_mul(2).min(256)), worst: None }
+        Self { keep, full, bar, found: Vec::with_capacity(keep.saturating_mul(4).min(LEAST)), worst: None }
     }
 
     /// Takes the arm at this index of the scores if it can be among the best.
@@ -223,7 +229,7 @@ impl Best {
             return;
         }
         self.found.push(found);
-        if self.found.len() >= self.keep.saturating_mul(2) {
+        if self.found.len() >= self.full {
             self.cut(scores);
             self.worst = self.found.last().copied();
             self.bar = self.worst.map_or(self.bar, |worst| score_of(worst.key));
@@ -250,8 +256,11 @@ impl Best {
 
     /// The best arms by rank; all there are if these are fewer than asked for.
     pub(super) fn sorted(mut self, scores: &Scores<'_>) -> Vec<Pick> {
-        self.cut(scores);
-        in_order(self.found, scores).collect()
+        // Sorting a few too many costs less than finding out which they are.
+        if self.found.len() > self.keep.saturating_add(self.keep / 4) {
+            self.cut(scores);
+        }
+        in_order(self.found, scores).take(self.keep).collect()
     }
 }
 
