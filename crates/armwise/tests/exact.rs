@@ -160,11 +160,11 @@ fn also_for_other_shapes_several_blocks_masks_and_fewer_than_k() {
     }
 }
 
-/// Rounds too small to be pruned, in which only some arms get their draws: few and many features, tiny and huge draws,
-/// masks, groups that share a draw.
+/// Rounds too small for tasks, in which only some arms get their widths and draws: few and many features, tiny and huge
+/// draws, masks, groups that share a draw, bonuses without one.
 #[test]
 fn small_rounds_make_the_draws_that_matter() {
-    for (n, d) in [(2_000, 11), (1_033, 5), (512, 30)] {
+    for (n, d) in [(2_000, 11), (1_033, 5), (512, 30), (700, 21)] {
         let mask: Vec<bool> = (0..n).map(|row| row % 5 != 2).collect();
         let groups: Vec<f64> = (0..n).map(|row| (row % 97) as f64).collect();
         let columns = [Column { name: "group", values: &groups }];
@@ -175,8 +175,9 @@ fn small_rounds_make_the_draws_that_matter() {
             for v in [1e-9, 0.1, 1.0, 1e6] {
                 let own = ArmWiseTs::new(0.7, v);
                 let scope = Scope::group("group").expect("a name");
-                for algorithm in [own, ArmWiseTs { scope, ..own }, ArmWiseTs { scope: Scope::Mixed(0.5), ..own }] {
-                    let learner = Learner::with_model(Algorithm::ArmWiseTs(algorithm), model.clone()).expect("v");
+                let sampled = [own, ArmWiseTs { scope, ..own }, ArmWiseTs { scope: Scope::Mixed(0.5), ..own }];
+                for algorithm in sampled.map(Algorithm::ArmWiseTs).into_iter().chain(bold(v)) {
+                    let learner = Learner::with_model(algorithm, model.clone()).expect("v");
                     for k in [1, 20, n / 20, n / 3, n] {
                         let what = format!("{kind}, {n} x {d}, {algorithm:?}, k {k}");
                         for arms in [Arms::new(&wide, d), Arms::new(&narrow, d)] {

@@ -251,9 +251,6 @@ impl<P: Policy> Learner<P> {
                 if let Some(rows) = best(k) {
                     return arms.gather(&rows).with_arms(all);
                 }
-                if let Some(scores) = scorer.score_best(arms, k) {
-                    return decide(scorer, arms, ask(&scores, arms)?);
-                }
             }
             Needs::Floors { .. } => {
                 if let Some(pairs) = Pairs::new(scorer, arms, oracle, self.ties)? {

@@ -50,8 +50,11 @@ impl Few {
     /// Takes these rows of a part.
     pub(crate) fn take(&mut self, rows: impl Iterator<Item = usize>, dots: &[f32], norms: &[f32]) {
         self.make_room(dots.len());
-        for row in rows {
-            self.push(row as u32, dots[row], norms[row]);
+        let Self { len, places, dots: own_dots, norms: own_norms } = self;
+        let own = places.iter_mut().zip(own_dots).zip(own_norms);
+        for (row, ((place, dot), norm)) in rows.zip(own) {
+            (*place, *dot, *norm) = (row as u32, dots[row], norms[row]);
+            *len += 1;
         }
     }
 

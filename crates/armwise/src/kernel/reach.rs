@@ -36,28 +36,6 @@ impl Kernel {
     }
 }
 
-impl Kernel {
-    /// Adds the places of the numbers at or above the floor, ascending.
-    pub(crate) fn places_reaching(self, numbers: &[f64], floor: f64, places: &mut Vec<usize>) {
-        let mut bits = [0; 8 * EIGHT];
-        for (part, numbers) in numbers.chunks(bits.len() * EIGHT).enumerate() {
-            let first = part * bits.len() * EIGHT;
-            let (eights, rest) = numbers.split_at(numbers.len() / EIGHT * EIGHT);
-            bits.fill(0);
-            self.reach(eights, &[floor; EIGHT], &[], &mut bits[..eights.len() / EIGHT]);
-            for (word, bits) in bits.as_chunks().0.iter().enumerate() {
-                let mut bits = u64::from_le_bytes(*bits);
-                while bits != 0 {
-                    places.push(first + word * 64 + bits.trailing_zeros() as usize);
-                    bits &= bits - 1;
-                }
-            }
-            let rest = rest.iter().enumerate().filter(|(_, number)| **number >= floor);
-            places.extend(rest.map(|(place, _)| first + eights.len() + place));
-        }
-    }
-}
-
 fn portable(numbers: &[[f64; EIGHT]], floors: &[[f64; EIGHT]], bits: &mut [u8]) -> bool {
     let mut fine = true;
     for (numbers, bits) in numbers.chunks(floors.len()).zip(bits.chunks_mut(floors.len())) {
@@ -121,19 +99,6 @@ unsafe fn avx2(numbers: &[[f64; EIGHT]], floors: &[[f64; EIGHT]], ahead: &[f64],
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_path_finds_the_places_of_plain_comparisons() {
-        for (kernel, n) in
-            Kernel::all().into_iter().flat_map(|kernel| [0, 7, 8, 64, 511, 513, 1_300].map(|n| (kernel, n)))
-        {
-            let numbers: Vec<f64> = (0..n).map(|place| (place * 31 % 97) as f64).collect();
-            let mut places = Vec::new();
-            kernel.places_reaching(&numbers, 80.0, &mut places);
-            let expected: Vec<usize> = (0..n).filter(|place| numbers[*place] >= 80.0).collect();
-            assert_eq!(places, expected, "{kernel:?} {n}");
-        }
-    }
 
     #[test]
     fn every_path_sets_the_bits_of_plain_comparisons() {

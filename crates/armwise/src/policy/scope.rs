@@ -224,12 +224,6 @@ impl Drawn {
         self.scope.column().is_none()
     }
 
-    /// The key of a row.
-    pub(crate) fn key(&self, keys: Keys<'_>, row: usize) -> u64 {
-        let values = self.scope.column().and_then(|name| keys.column(name));
-        values.map_or_else(|| keys.id(row), |(values, per_row)| key_of(values[row * per_row]))
-    }
-
     /// The keys of all rows.
     pub(crate) fn keys_into(&self, keys: Keys<'_>, out: &mut Vec<u64>) {
         match self.scope.column().and_then(|name| keys.column(name)) {

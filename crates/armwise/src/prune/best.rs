@@ -3,9 +3,9 @@
 use super::bound::{Bound, rounded_up};
 use super::catalogue::{Memory, Part};
 use super::source::{Bounds, Room};
-use super::{is_few, means_for, pays};
+use super::{is_few, means_for, pays, small};
 use crate::kernel::{dot, ordered, unordered};
-use crate::score::{Scorer, rank_of_guess, rows_per_task};
+use crate::score::{Scorer, rows_per_task};
 use crate::tasks::share;
 use crate::{Arms, InTurn};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -22,7 +22,7 @@ const NORMS: usize = 16;
 
 /// The rows that can be among the k best arms, ascending. None if scoring all arms is cheaper, or if the bounds fail.
 pub(crate) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
-    Some(search(scorer, arms, k, Some)?.rows)
+    if small::is_small(scorer, arms) { small::best(scorer, arms, k) } else { Some(search(scorer, arms, k, Some)?.rows) }
 }
 
 /// The rows whose scores can reach a floor in any of k turns, if so much of a width stays while arms are taken: all of it,
@@ -44,6 +44,15 @@ fn search(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, ready: impl Fn(Bounds)
     }
     let run = |bounds: Bounds| Search::new(scorer, ready(bounds)?, arms, k, None).run();
     means_for(scorer, arms.len()).and_then(run).or_else(|| run(Bounds::from_widths(scorer)?))
+}
+
+/// The place, from the best, of a score in a sample of n arms that most probably at least k of them reach, and not many
+/// more. None if that would be most of the sample.
+pub(super) fn rank_of_guess(sample: usize, k: usize, n: usize) -> Option<usize> {
+    // On average the sample holds `mean` of the k best; three standard deviations more are on the safe side.
+    let mean = sample * k / n + 1;
+    let rank = mean + 3 * mean.isqrt() + 1;
+    (k > 0 && 2 * rank <= sample).then_some(rank)
 }
 
 /// About the norm of a row.
@@ -341,7 +350,7 @@ mod tests {
             let mut x: Vec<f64> = (0..(N * d) as u64).map(|id| draws.normal((1 << 30) + id)).collect();
             good.for_each(|row| x[row * d] += 20.0);
             let arms = Arms::new(&x, d).expect("rows");
-            let search = || Search::new(&scorer, Bounds::from_means(&scorer).expect("ordinary"), &arms, k, None);
+            let search = || Search::new(&scorer, Bounds::from_means(&scorer, N).expect("ordinary"), &arms, k, None);
             let first = search();
             let found = first.candidates(first.guess()).expect("few");
             let floor = first.floor.get();
@@ -371,7 +380,9 @@ mod tests {
             let policy = Algorithm::C2ucb(C2ucb::new(1.0, alpha));
             let scorer = Scorer::new(&policy, posteriors, Round::new(1, 2)).expect("direction");
             let arms = Arms::new(&x, d).expect("rows");
-            for (bounds, most) in [(Bounds::from_widths(&scorer), Some(104)), (Bounds::from_means(&scorer), by_means)] {
+            for (bounds, most) in
+                [(Bounds::from_widths(&scorer), Some(104)), (Bounds::from_means(&scorer, N), by_means)]
+            {
                 let search = Search::new(&scorer, bounds.expect("ordinary"), &arms, 100, None);
                 let rows = search.run().map(|kept| kept.rows.len());
                 let fits = rows.is_some() == most.is_some()

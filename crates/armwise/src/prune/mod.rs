@@ -3,7 +3,7 @@
 //! Every arm gets a [`bound`] that certainly holds its f64 score. An arm is left out only if its bound lies under a
 //! floor that the arms of the answer certainly reach, so the answer is the one that all scores in f64 would give, to
 //! the bit. The files: [`bound`] has the formula and its proof, [`source`] bounds of arms in memory, [`best`]
-//! candidates for the k best, [`floors`] rows and arms that reach given floors, [`screen`] the same for rows whose
+//! candidates for the k best, [`small`] the same where rounds are small, [`floors`] rows and arms that reach given floors, [`screen`] the same for rows whose
 //! features are not yet made, [`catalogue`] arms that are chosen from every round, whose widths are remembered.
 
 mod best;
@@ -11,6 +11,7 @@ mod bound;
 mod catalogue;
 mod floors;
 mod screen;
+mod small;
 mod source;
 
 pub(crate) use best::{Kept, best, best_in_turns};
@@ -24,7 +25,7 @@ use crate::Arms;
 use crate::policy::Times;
 use crate::score::Scorer;
 
-/// Below this many multiplications, pruning does not pay: all arms are scored in f64.
+/// Below this many multiplications pruning does not pay, but as [`small`] does it: all arms are scored in f64.
 const WORTHWHILE: usize = 1 << 22;
 /// Pruning pays only if at most one arm in this many is kept.
 const FEW: usize = 10;
@@ -35,8 +36,11 @@ const ARMS_TO_A_FEATURE: usize = 32;
 /// reports the error.
 fn pays(scorer: &Scorer<'_>, arms: &Arms<'_>) -> bool {
     let multiplications = (arms.len() * scorer.blocks.len()).saturating_mul(scorer.dim * scorer.dim);
-    let has_widths = scorer.blocks.iter().any(|block| block.bonus.times == Times::Width);
-    has_widths && multiplications >= WORTHWHILE && scorer.check(arms).is_ok()
+    multiplications >= WORTHWHILE && has_widths(scorer) && scorer.check(arms).is_ok()
+}
+
+fn has_widths(scorer: &Scorer<'_>) -> bool {
+    scorer.blocks.iter().any(|block| block.bonus.times == Times::Width)
 }
 
 /// Whether few enough arms are kept that scoring them again in f64 is cheap.
@@ -46,5 +50,5 @@ fn is_few(kept: usize, of: usize) -> bool {
 
 /// Bounds from the means alone, if there are enough rows to pay for preparing them.
 pub(crate) fn means_for(scorer: &Scorer<'_>, rows: usize) -> Option<Bounds> {
-    if rows >= ARMS_TO_A_FEATURE * scorer.dim { Bounds::from_means(scorer) } else { None }
+    if rows >= ARMS_TO_A_FEATURE * scorer.dim { Bounds::from_means(scorer, rows) } else { None }
 }

@@ -18,8 +18,10 @@ pub(crate) struct Bounds {
 }
 
 enum From {
-    Means(Directions),
-    Widths(Vec<Packed<f32>>),
+    /// Row by row.
+    Rows(Directions),
+    /// Tile by tile, perhaps with widths.
+    Tiles(Vec<Packed<f32>>),
 }
 
 /// The buffers of a task.
@@ -28,10 +30,12 @@ pub(crate) struct Room {
     pub(crate) products: Products<f32>,
     ids: Vec<u64>,
     coefficients: Vec<f64>,
-    upper: Vec<f64>,
-    lower: Vec<f64>,
+    /// The bounds of the arms that were looked at last.
+    pub(super) upper: Vec<f64>,
+    pub(super) lower: Vec<f64>,
     ceilings: Vec<f32>,
-    few: Few,
+    /// Which of a part these are, where they are not all.
+    pub(super) few: Few,
     fewer: Few,
     widths: Vec<f32>,
 }
@@ -42,25 +46,34 @@ impl Bounds {
         let packed = scorer.blocks.iter().map(|block| scorer.kernel.pack_single(&block.direction, scorer.w(block)));
         let formula = |block: &BlockScorer<'_>| Formula::new(block.bonus.times, &block.direction, scorer.w(block));
         let formulas = scorer.blocks.iter().map(formula).collect::<Option<_>>()?;
-        Some(Self { from: From::Widths(packed.collect()), formulas })
+        Some(Self { from: From::Tiles(packed.collect()), formulas })
     }
 
-    /// From the means alone; none if the dimension is too large for bounds in f32 or too small for a register, or if V
-    /// is nearly singular.
-    pub(crate) fn from_means(scorer: &Scorer<'_>) -> Option<Self> {
+    /// From the means of so many rows alone; none if the dimension is too large for bounds in f32, or if V is nearly singular.
+    pub(crate) fn from_means(scorer: &Scorer<'_>, rows: usize) -> Option<Self> {
+        let formulas = formulas_of_norms(scorer)?;
         let directions: Vec<&[f64]> = scorer.blocks.iter().map(|block| &block.direction[..]).collect();
-        let directions = scorer.kernel.directions(&directions)?;
-        Some(Self { from: From::Means(directions), formulas: formulas_of_norms(scorer)? })
+        let from = match scorer.kernel.directions(&directions, rows) {
+            Some(directions) => From::Rows(directions),
+            // Rows too short for a register.
+            None => From::Tiles(directions.iter().map(|own| scorer.kernel.pack_single(own, None)).collect()),
+        };
+        Some(Self { from, formulas })
+    }
+
+    /// The widths in f32 of a part's arms in a block, where they are computed.
+    fn widths<'a>(&self, products: &'a Products<f32>, block: usize) -> Option<&'a [f32]> {
+        matches!(&self.from, From::Tiles(packed) if packed[block].has_width).then(|| products.widths(block))
     }
 
     /// Computes the products of a part's arms.
-    fn multiply(&self, scorer: &Scorer<'_>, part: &Arms<'_>, products: &mut Products<f32>) {
+    pub(super) fn multiply(&self, scorer: &Scorer<'_>, part: &Arms<'_>, products: &mut Products<f32>) {
         let kernel = scorer.kernel;
         match (&self.from, part.features()) {
-            (From::Widths(packed), Features::F32(x)) => kernel.approximate(x, packed, products),
-            (From::Widths(packed), Features::F64(x)) => kernel.approximate(x, packed, products),
-            (From::Means(directions), Features::F32(x)) => kernel.means(x, directions, products),
-            (From::Means(directions), Features::F64(x)) => kernel.means(x, directions, products),
+            (From::Rows(directions), Features::F32(x)) => kernel.means(x, directions, products),
+            (From::Rows(directions), Features::F64(x)) => kernel.means(x, directions, products),
+            (From::Tiles(packed), Features::F32(x)) => kernel.approximate(x, packed, products),
+            (From::Tiles(packed), Features::F64(x)) => kernel.approximate(x, packed, products),
         }
     }
 
@@ -79,18 +92,7 @@ impl Bounds {
         lower.resize(part.len(), 0.0);
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             own.coefficients_of(part, ids, coefficients);
-            let coefficients = &coefficients[..];
-            let (dots, norms, ends) = (products.dots(block), products.norms(), Both { upper, lower });
-            let finite = match self.from {
-                From::Means(_) => {
-                    scorer.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths: FromNorm, ends })
-                }
-                From::Widths(_) => {
-                    let widths = Found(products.widths(block));
-                    scorer.kernel.dispatch(Fill { formula, dots, norms, coefficients, widths, ends })
-                }
-            };
-            if !finite {
+            if !self.of(scorer, formula, products, block).fill(&coefficients[..], Both { upper, lower }) {
                 return false;
             }
             see(block, upper, lower);
@@ -120,13 +122,28 @@ impl Bounds {
         Some(self)
     }
 
+    /// The lower ends of some rows in a block, whose products are in the room, in no order. None if a number is outside the
+    /// range of f32.
+    pub(super) fn lowers<'a>(
+        &self,
+        scorer: &Scorer<'_>,
+        arms: &Arms<'_>,
+        (block, rows): (usize, impl Iterator<Item = usize>),
+        room: &'a mut Room,
+    ) -> Option<&'a mut [f64]> {
+        let Room { products, ids, coefficients, upper, lower, few, widths, .. } = room;
+        let of = self.of(scorer, self.formulas[block], products, block);
+        few.take(rows, of.dots, of.norms);
+        scorer.blocks[block].coefficients_of_rows(arms, few.rows(), ids, coefficients);
+        upper.resize(few.places().len(), 0.0);
+        lower.resize(few.places().len(), 0.0);
+        of.only(few, widths).fill(&coefficients[..], Both { upper, lower: &mut *lower }).then_some(lower)
+    }
+
     /// What is known of a part's arms in a block.
     fn of<'a>(&self, scorer: &Scorer<'_>, formula: Formula, products: &'a Products<f32>, block: usize) -> Of<'a> {
-        let widths = match self.from {
-            From::Means(_) => None,
-            From::Widths(_) => Some(products.widths(block)),
-        };
-        Of { kernel: scorer.kernel, formula, dots: products.dots(block), norms: products.norms(), widths }
+        let (dots, norms, widths) = (products.dots(block), products.norms(), self.widths(products, block));
+        Of { kernel: scorer.kernel, formula, dots, norms, widths }
     }
 
     /// Calls `see` for each block with the row and the bound of the eligible arms of a part that may reach the block's
@@ -139,9 +156,21 @@ impl Bounds {
         part: &Arms<'_>,
         room: &mut Room,
         floor: impl Fn(usize) -> f64,
-        mut see: impl FnMut(usize, usize, Bound),
+        see: impl FnMut(usize, usize, Bound),
     ) -> bool {
         self.multiply(scorer, part, &mut room.products);
+        self.each_known_reaching(scorer, part, room, floor, see)
+    }
+
+    /// As [`each_reaching`](Self::each_reaching), of arms whose products are in the room.
+    pub(super) fn each_known_reaching(
+        &self,
+        scorer: &Scorer<'_>,
+        part: &Arms<'_>,
+        room: &mut Room,
+        floor: impl Fn(usize) -> f64,
+        mut see: impl FnMut(usize, usize, Bound),
+    ) -> bool {
         let Room { products, ids, coefficients, ceilings, upper, lower, few, fewer, widths } = room;
         for (block, (own, &formula)) in scorer.blocks.iter().zip(&self.formulas).enumerate() {
             let of = self.of(scorer, formula, products, block);
@@ -155,7 +184,6 @@ impl Bounds {
             if part.eligible_per_row() > 0 {
                 few.retain(|row| part.is_eligible(row, block));
             }
-            let mut kept = &*few;
             // Where widths are known, making those has cost more than draws do.
             if tells
                 && of.widths.is_none()
@@ -166,15 +194,15 @@ impl Bounds {
                 if !scorer.kernel.above_rising(few, ceilings, line, fewer) {
                     return false;
                 }
-                kept = fewer;
+                std::mem::swap(few, fewer);
             }
-            own.coefficients_of_rows(part, kept.rows(), ids, coefficients);
-            upper.resize(kept.places().len(), 0.0);
-            lower.resize(kept.places().len(), 0.0);
-            if !of.only(kept, widths).fill(&coefficients[..], Both { upper, lower }) {
+            own.coefficients_of_rows(part, few.rows(), ids, coefficients);
+            upper.resize(few.places().len(), 0.0);
+            lower.resize(few.places().len(), 0.0);
+            if !of.only(few, widths).fill(&coefficients[..], Both { upper, lower }) {
                 return false;
             }
-            for (row, (&upper, &lower)) in kept.rows().zip(upper.iter().zip(&*lower)) {
+            for (row, (&upper, &lower)) in few.rows().zip(upper.iter().zip(&*lower)) {
                 see(block, row, Bound { upper, lower });
             }
         }
@@ -273,7 +301,7 @@ mod tests {
                 let scorer = Scorer::new(algorithm, Arc::clone(&posteriors), Round::new(1, 2)).expect("direction");
                 let arms = Arms::new(features, d).expect("rows");
                 let scores = scorer.score(&arms).expect("finite");
-                for bounds in [Bounds::from_widths(&scorer), Bounds::from_means(&scorer)] {
+                for bounds in [Bounds::from_widths(&scorer), Bounds::from_means(&scorer, N)] {
                     let room = &mut Room::default();
                     let finite = bounds.expect("ordinary").each_block(&scorer, &arms, room, |block, upper, lower| {
                         for row in 0..N {

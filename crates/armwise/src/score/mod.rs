@@ -5,10 +5,6 @@
 
 #![allow(clippy::inline_always, reason = "must be compiled inside the dispatch, for its instruction set")]
 
-mod sparing;
-
-pub(crate) use sparing::rank_of_guess;
-
 use crate::kernel::{Kernel, Packed, Products};
 use crate::policy::{Drawn, Times};
 use crate::tasks::share_parts;
@@ -20,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Tiles that one task scores; a multiple of 8, so that the arms of a task are whole panels of a catalogue.
 const TILES_PER_TASK: usize = 24;
 /// Below this many multiplications threads cost more than they save.
-const PARALLEL: usize = 1 << 19;
+pub(crate) const PARALLEL: usize = 1 << 19;
 
 /// Arms that one task scores.
 pub(crate) fn rows_per_task(kernel: Kernel) -> usize {
@@ -87,7 +83,11 @@ impl<'p> Scorer<'p> {
             let drawn = Drawn::new(bonus.draw, bonus.scope, round, block);
             Ok(BlockScorer { block: block as usize, direction, bonus, drawn })
         };
-        let blocks = (0..).zip(&*posteriors).map(ready).collect::<Result<Vec<_>, _>>()?;
+        // Collecting them would take memory for four, which is so much that the allocator tidies up first.
+        let mut blocks = Vec::with_capacity(posteriors.len());
+        for block in (0..).zip(&*posteriors) {
+            blocks.push(ready(block)?);
+        }
         let at = Context { round, block: 0, blocks: posteriors.len(), count, posterior: &posteriors[0] };
         let (auto, in_turn) = (policy.auto(&at), policy.in_turn(&at));
         let mut scorer = Self { round, kernel, posteriors, blocks, packed: Vec::new(), dim, auto, in_turn };
@@ -144,7 +144,7 @@ impl<'p> Scorer<'p> {
     pub(crate) fn explain(&self, arms: &Arms<'_>, features: &[f64], picks: &[Pick]) -> Vec<Explanation> {
         let mut all = Vec::with_capacity(picks.len());
         let mut room = ROOM.take();
-        let products = &mut room.products;
+        let Room { products, coefficients, ids } = &mut room;
         for run in picks.chunk_by(|a, b| a.block == b.block) {
             let block = run[0].block;
             let BlockScorer { direction, bonus, drawn, .. } = &self.blocks[block];
@@ -161,10 +161,10 @@ impl<'p> Scorer<'p> {
                 kernel.products(features, &[mean, kernel.pack(direction, None)], products);
             }
             let mut own = vec![0.0; run.len()];
-            let keys: Vec<u64> = run.iter().map(|pick| drawn.key(arms.keys(), pick.row)).collect();
-            drawn.fill(&keys, &mut own);
-            let mut coefficients = own.clone();
-            bonus.coefficients(&mut coefficients);
+            drawn.keys_of_rows(arms.keys(), run.iter().map(|pick| pick.row), ids);
+            drawn.fill(ids, &mut own);
+            coefficients.clone_from(&own);
+            bonus.coefficients(coefficients);
             for place in 0..run.len() {
                 let (mean, width) = (products.dots(0)[place], products.widths(0)[place]);
                 let score = products.dots(usize::from(!along))[place] + bonus.times.of(coefficients[place], width);
