@@ -41,7 +41,7 @@ REST = 0.06
 # The cores that may be used, where the system tells.
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 RESULTS = ROOT / "bench" / "results"
-# name, N, d, k, blocks, bar: one, or one for each way to store X. It is that of arm-wise TS.
+# name, N, d, k, blocks, bar: one, or one for each way to store X. It is that of arm-wise TS with one thread.
 CASES = [
     ("100 x 11", 100, 11, 5, 1, 4.0),
     ("2000 x 11", 2_000, 11, 100, 1, 3.5),
@@ -295,7 +295,7 @@ def choose_case(all_ours, folder, name, n, d, k, blocks, bar, threads, seconds, 
                 for ours in all_ours:
                     own = {"ours": times[ours.kernel], **{who: times[who] for who in ("pass", *FORMS)}}
                     own_bar = bar[storage] if isinstance(bar, dict) else bar
-                    own_bar = own_bar if policy == "arm-wise-ts" else None
+                    own_bar = own_bar if policy == "arm-wise-ts" and threads == 1 else None
                     rows.append(row_of(name, (n, d, k, blocks), threads, policy, storage, ours.kernel, own, best, own_bar))
     return rows
 

@@ -74,10 +74,9 @@ class Results:
             if policy != "arm-wise-ts":
                 continue
             row, c2ucb = self.first(what), (case, "c2ucb", storage, threads)
-            own = lambda text, missed: bold(text, missed and threads == 1)
-            times = self.cells(what, lambda row: own(f"{row['ratio']:.1f}", row["bar"] and row["ratio"] < row["bar"]))
-            beside = self.cells(what, lambda row: own(f"{row['beside']:.2f}", row["case"] in OF and row["beside"] > DRAWS))
-            passes = self.cells(what, lambda row: own(f"{row['passes']:.2f}", row["most_passes"] and row["passes"] > row["most_passes"]))
+            times = self.cells(what, lambda row: bold(f"{row['ratio']:.1f}", row["bar"] and row["ratio"] < row["bar"]))
+            beside = self.cells(what, lambda row: bold(f"{row['beside']:.2f}", row["case"] in OF and row["beside"] > DRAWS))
+            passes = self.cells(what, lambda row: bold(f"{row['passes']:.2f}", row["most_passes"] and row["passes"] > row["most_passes"]))
             yield (f"| {title(row)} | {storage} | {self.cells(what, lambda row: ms(row['times']['ours']['median']))} "
                    f"| {ms(row['times'][row['best']]['median'])} | {times} | {bar_of(row)} "
                    f"| {self.cells(c2ucb, lambda row: format(row['ratio'], '.1f'))} | {beside} | {passes} |")
