@@ -115,7 +115,8 @@ pub(super) fn solve<'a>(
             filled[network.node(row.stratum, blocks)] -= 1;
         });
         if served.len() - before < per_row {
-            spare.see(number, row, taken);
+            let free = row.pairs().zip(&*taken).filter(|(_, taken)| !**taken).map(|(pair, _)| pair);
+            spare.see(number, row.stratum, free);
         }
         losses.push(change.loss);
     }
@@ -126,6 +127,7 @@ pub(super) fn solve<'a>(
     let mut solution = Solution { kept, per_row, grid, near, is_near, flow, taken, served, reached };
     solution.add(spare.rows());
 
+    let mut spared = false;
     let mut wanted = (6.0 * imbalance) as usize + 4 * limits + limits * blocks / 4;
     let mut margin = smallest(&losses, wanted);
     let mut prices = potentials;
@@ -143,8 +145,13 @@ pub(super) fn solve<'a>(
         if balanced {
             let worst = losses.iter().copied().fold(f64::INFINITY, f64::min);
             if worst > tolerance(&prices) {
-                solution.share_out();
-                return solution;
+                let more = if spared { Vec::new() } else { solution.spare() };
+                if more.is_empty() {
+                    solution.share_out();
+                    return solution;
+                }
+                spared = true;
+                solution.add(more.into_iter());
             }
             margin = 0.0;
         } else {
@@ -154,7 +161,8 @@ pub(super) fn solve<'a>(
     }
 }
 
-/// The best row with room for each stratum and block, which the flow gets so that one more unit of any limit has a price.
+/// The best row for each stratum and block, of those seen: the flow gets rows with room, so that one more unit of any limit has
+/// a price.
 struct Spare {
     blocks: usize,
     /// Its score and its place among the kept rows.
@@ -167,10 +175,10 @@ impl Spare {
         Self { blocks: network.blocks, best }
     }
 
-    /// Sees the pairs that a row with room does not take.
-    fn see(&mut self, number: usize, row: Row<'_>, taken: &[bool]) {
-        for ((block, score), _) in row.pairs().zip(taken).filter(|(_, taken)| !**taken) {
-            let best = &mut self.best[row.stratum * self.blocks + block];
+    /// Sees pairs of a row.
+    fn see(&mut self, number: usize, stratum: usize, pairs: impl Iterator<Item = (usize, f64)>) {
+        for (block, score) in pairs {
+            let best = &mut self.best[stratum * self.blocks + block];
             if score > best.0 {
                 *best = (score, number);
             }
@@ -232,6 +240,29 @@ impl Solution<'_> {
             let values = offers.row(row).pairs().map(|(block, score)| (block, grid.value(score)));
             self.flow.add(offers.row(row).stratum, values, size);
         }
+    }
+
+    /// Rows outside the flow that could bring one more unit to a node that nothing in the flow can: the best with room where
+    /// it is a block's, since those of the beginning may have been taken; where it is nobody's, the worst that are taken.
+    fn spare(&self) -> Vec<usize> {
+        let (offers, network) = (&self.kept.offers, self.flow.network);
+        if self.reached.iter().all(|reached| *reached) {
+            return Vec::new();
+        }
+        let (mut entering, mut leaving) = (Spare::new(network), Spare::new(network));
+        for (number, row) in offers.rows().enumerate().filter(|(number, _)| !self.is_near[*number]) {
+            let taken = &self.taken[offers.places(number)];
+            let misses = |column| self.reached.get(network.node(row.stratum, column)).is_some_and(|reached| !reached);
+            let pairs =
+                |held: bool| row.pairs().zip(taken).filter(move |(_, taken)| **taken == held).map(|(pair, _)| pair);
+            if has_room(taken, self.per_row) && (0..network.blocks).any(misses) {
+                entering.see(number, row.stratum, pairs(false));
+            }
+            if misses(network.blocks) {
+                leaving.see(number, row.stratum, pairs(true).map(|(block, score)| (block, -score)));
+            }
+        }
+        entering.rows().chain(leaving.rows()).collect()
     }
 
     /// A lower bound of what each row outside the flow loses by its cheapest change, updated from the bound at the
