@@ -4,9 +4,9 @@
 mod common;
 
 use armwise::{
-    Algorithm, ArmWiseTs, Arms, Assignment, C2ucb, Catalogue, Choosing, Column, CombLinUcb, Constraint, Decision,
-    Error, Learner, Model, Names, Needs, Observation, Oracle, Pc2ucb, Pick, Proof, Quota, Round, Scope, Scores,
-    Selection, Ties, TopK, oracle,
+    Algorithm, ArmWiseTs, Arms, Assignment, Bonus, C2ucb, Catalogue, Choosing, Column, CombLinUcb, Constraint, Context,
+    Decision, Draw, Error, Learner, Model, Names, Needs, Observation, Oracle, Pc2ucb, Pick, Policy, Proof, Quota,
+    Round, Scope, Scores, Selection, Ties, TopK, oracle,
 };
 use common::{bits, draws, every_algorithm, every_variant, rows, trained};
 use std::sync::Mutex;
@@ -237,8 +237,30 @@ fn bad_features_are_found_as_before() {
             x[row * d + 3] = value;
             let learner = trained(algorithm, d, 1, 3);
             let what = format!("{value} in row {row}, {d} features, {algorithm:?}");
-            same(&learner, &Arms::new(&x, d).expect("rows"), &Constraint::top_k(20), &what);
+            let (arms, best) = (Arms::new(&x, d).expect("rows"), Constraint::top_k(20));
+            same(&learner, &arms, &best, &what);
+            // It is not eligible, and nothing is known of the coefficients.
+            let mask: Vec<bool> = (0..N).map(|place| place != row).collect();
+            let arms = arms.with_eligible(&mask).expect("a flag to a row");
+            same(&learner, &arms, &best, &what);
+            let learner = Learner::with_model(Unbounded, learner.model().clone()).expect("parameters");
+            let [plain, quick]: [&dyn Oracle; 2] = [&Plain(best.clone()), &best];
+            let [plain, quick] = [plain, quick].map(|oracle| learner.choose(Round::new(3, 9), &arms, oracle));
+            assert_eq!(format!("{plain:?}"), format!("{quick:?}"), "{what}, unbounded");
         }
+    }
+}
+
+/// A policy of somebody else's.
+struct Unbounded;
+
+impl Policy for Unbounded {
+    fn ridge(&self) -> f64 {
+        0.7
+    }
+
+    fn bonus(&self, _: &Context<'_>) -> Bonus<'_> {
+        Bonus::width(Draw::Normal, |z| 0.1 * z)
     }
 }
 

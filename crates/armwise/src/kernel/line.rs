@@ -47,12 +47,12 @@ impl Few {
         &self.norms[..self.len]
     }
 
-    /// Takes these rows of a part.
+    /// Takes these rows of a part, no more than it has.
     pub(crate) fn take(&mut self, rows: impl Iterator<Item = usize>, dots: &[f32], norms: &[f32]) {
         self.make_room(dots.len());
         let Self { len, places, dots: own_dots, norms: own_norms } = self;
-        let own = places.iter_mut().zip(own_dots).zip(own_norms);
-        for (row, ((place, dot), norm)) in rows.zip(own) {
+        let own = places.iter_mut().zip(own_dots).zip(own_norms).take(dots.len());
+        for (((place, dot), norm), row) in own.zip(rows) {
             (*place, *dot, *norm) = (row as u32, dots[row], norms[row]);
             *len += 1;
         }

@@ -197,9 +197,9 @@ pub(super) fn in_order(mut found: Vec<Found>, scores: &Scores<'_>) -> impl Itera
 }
 
 /// A buffer for fewer would be cut too often.
-const LEAST: usize = 256;
+const BUFFER: usize = 256;
 
-/// The best arms so far, in a buffer of twice as many places that is cut whenever it is full.
+/// The best arms so far, in a buffer of twice as many places, or [`BUFFER`], that is cut whenever it is full.
 #[derive(Debug)]
 pub(super) struct Best {
     keep: usize,
@@ -215,9 +215,9 @@ pub(super) struct Best {
 impl Best {
     /// For this many arms that score at least `bar`.
     pub(super) fn new(keep: usize, bar: f64) -> Self {
-        let full = keep.saturating_mul(2).max(LEAST);
+        let full = keep.saturating_mul(2).max(BUFFER);
         // No room for more than a page beforehand: few arms may reach the bar.
-        Self { keep, full, bar, found: Vec::with_capacity(keep.saturating_mul(4).min(LEAST)), worst: None }
+        Self { keep, full, bar, found: Vec::with_capacity(keep.saturating_mul(4).min(BUFFER)), worst: None }
     }
 
     /// Takes the arm at this index of the scores if it can be among the best.

@@ -25,7 +25,7 @@ use crate::Arms;
 use crate::policy::Times;
 use crate::score::Scorer;
 
-/// Below this many multiplications pruning does not pay, but as [`small`] does it: all arms are scored in f64.
+/// Below this many multiplications only [`small`] prunes: otherwise all arms are scored in f64.
 const WORTHWHILE: usize = 1 << 22;
 /// Pruning pays only if at most one arm in this many is kept.
 const FEW: usize = 10;

@@ -1,5 +1,5 @@
 //! Candidates for the k best of a small round: one guess of the floor, one pass over the means, and draws for the few arms
-//! that may reach it, all in buffers of this thread.
+//! that may reach it, with what is large in buffers that the thread keeps.
 //!
 //! With few features a draw costs as much as a width, and allocating as much as either.
 
@@ -15,6 +15,8 @@ const LEAST: usize = 512;
 /// The floor is guessed from at most so many arms, and at most from one in so many.
 const SAMPLE: usize = 256;
 const SHARE: usize = 16;
+/// The thread keeps its buffers after rounds of so many arms.
+const MOST: usize = 1 << 16;
 
 thread_local! {
     static ROOM: Cell<Room> = Cell::default();
@@ -29,13 +31,16 @@ pub(super) fn is_small(scorer: &Scorer<'_>, arms: &Arms<'_>) -> bool {
 /// The rows that can be among the k best arms, ascending. None where that saves nothing, where the guess was too high, or
 /// if the bounds fail.
 pub(super) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec<usize>> {
-    let n = arms.len();
-    if n < LEAST || scorer.blocks.len() > 1 || !has_widths(scorer) || scorer.check(arms).is_err() {
+    let ([block], n) = (&scorer.blocks[..], arms.len()) else { return None };
+    let bounded = block.constant().unwrap_or(block.bonus.most) < f64::INFINITY;
+    if n < LEAST || k > n || !bounded || !has_widths(scorer) || scorer.check(arms).is_err() {
         return None;
     }
     let mut room = ROOM.take();
     let rows = candidates(scorer, arms, k, &mut room);
-    ROOM.set(room);
+    if n <= MOST {
+        ROOM.set(room);
+    }
     rows
 }
 
@@ -46,7 +51,7 @@ fn candidates(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, room: &mut Room) -
     bounds.multiply(scorer, arms, &mut room.products);
     let all = arms.eligible().is_none();
     let sampled = (0..sample).map(|place| place * (n / sample)).filter(|&row| all || arms.is_eligible(row, 0));
-    let guess = rank_th(bounds.lowers(scorer, arms, (0, sampled), room)?, rank)?;
+    let guess = rank_th(bounds.lowers(scorer, arms, sampled, room)?, rank)?;
     if !bounds.each_known_reaching(scorer, arms, room, |_| guess, |_, _, _| {}) {
         return None;
     }

@@ -49,7 +49,8 @@ impl Bounds {
         Some(Self { from: From::Tiles(packed.collect()), formulas })
     }
 
-    /// From the means of so many rows alone; none if the dimension is too large for bounds in f32, or if V is nearly singular.
+    /// From the means of so many rows alone; none if the dimension is too large for bounds in f32, or if V is nearly
+    /// singular.
     pub(crate) fn from_means(scorer: &Scorer<'_>, rows: usize) -> Option<Self> {
         let formulas = formulas_of_norms(scorer)?;
         let directions: Vec<&[f64]> = scorer.blocks.iter().map(|block| &block.direction[..]).collect();
@@ -122,19 +123,19 @@ impl Bounds {
         Some(self)
     }
 
-    /// The lower ends of some rows in a block, whose products are in the room, in no order. None if a number is outside the
-    /// range of f32.
+    /// The lower ends of some rows in the first block, whose products are in the room. None if a number is outside the range
+    /// of f32.
     pub(super) fn lowers<'a>(
         &self,
         scorer: &Scorer<'_>,
         arms: &Arms<'_>,
-        (block, rows): (usize, impl Iterator<Item = usize>),
+        rows: impl Iterator<Item = usize>,
         room: &'a mut Room,
     ) -> Option<&'a mut [f64]> {
         let Room { products, ids, coefficients, upper, lower, few, widths, .. } = room;
-        let of = self.of(scorer, self.formulas[block], products, block);
+        let of = self.of(scorer, self.formulas[0], products, 0);
         few.take(rows, of.dots, of.norms);
-        scorer.blocks[block].coefficients_of_rows(arms, few.rows(), ids, coefficients);
+        scorer.blocks[0].coefficients_of_rows(arms, few.rows(), ids, coefficients);
         upper.resize(few.places().len(), 0.0);
         lower.resize(few.places().len(), 0.0);
         of.only(few, widths).fill(&coefficients[..], Both { upper, lower: &mut *lower }).then_some(lower)
@@ -162,7 +163,8 @@ impl Bounds {
         self.each_known_reaching(scorer, part, room, floor, see)
     }
 
-    /// As [`each_reaching`](Self::each_reaching), of arms whose products are in the room.
+    /// As [`each_reaching`](Self::each_reaching), of arms whose products are in the room; the bounds of the last block stay
+    /// there.
     pub(super) fn each_known_reaching(
         &self,
         scorer: &Scorer<'_>,
@@ -178,6 +180,14 @@ impl Bounds {
             let tells = most < f64::INFINITY && floor > f64::NEG_INFINITY;
             if !tells {
                 few.take(0..part.len(), of.dots, of.norms);
+                if part.eligible_per_row() > 0 {
+                    // The scores of arms that are not eligible must be finite, too.
+                    own.coefficients_of(part, ids, coefficients);
+                    upper.resize(part.len(), 0.0);
+                    if !of.fill(&coefficients[..], Upper(upper)) {
+                        return false;
+                    }
+                }
             } else if !of.take_reaching(most, floor, upper, few) {
                 return false;
             }
@@ -276,7 +286,9 @@ mod tests {
     #[test]
     fn the_bounds_hold_the_scores() {
         const N: usize = 300;
-        for (d, decay, scale) in [(16, 1.0, 1.0), (17, 0.6, 1.0), (30, 1.0, 1e-25), (51, 0.9, 1e4), (64, 1.0, 1e-3)] {
+        for (d, decay, scale) in
+            [(5, 0.8, 1.0), (16, 1.0, 1.0), (17, 0.6, 1.0), (30, 1.0, 1e-25), (51, 0.9, 1e4), (64, 1.0, 1e-3)]
+        {
             let draws = Round::new(5, 1).draws(0, Stream(300));
             let feature = |id: u64| scale * draws.normal(id) * f64::powi(decay, (id % d as u64) as i32);
             let wide: Vec<f64> = (0..(N * d) as u64).map(feature).collect();

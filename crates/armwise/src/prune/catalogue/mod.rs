@@ -98,7 +98,7 @@ impl Catalogue {
         };
         let fits = scorer.check(arms).is_ok() && block.bonus.times == Times::Width;
         if !fits || k == 0 || !is_few(k, arms.len()) {
-            return None;
+            return best(scorer, arms, k);
         }
         let fine = posterior.widths().eta < 0.01;
         if fine && let Some(rows) = self.pass_over(scorer, arms, k) {
