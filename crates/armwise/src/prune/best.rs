@@ -46,12 +46,15 @@ fn search(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, ready: impl Fn(Bounds)
     means_for(scorer, arms.len()).and_then(run).or_else(|| run(Bounds::from_widths(scorer)?))
 }
 
+/// The standard deviations by which a guess is on the safe side.
+const SAFE: usize = 3;
+
 /// The place, from the best, of a score in a sample of n arms that most probably at least k of them reach, and not many
 /// more. None if that would be most of the sample.
-pub(super) fn rank_of_guess(sample: usize, k: usize, n: usize) -> Option<usize> {
-    // On average the sample holds `mean` of the k best; three standard deviations more are on the safe side.
+pub(super) fn rank_of_guess(sample: usize, k: usize, n: usize, safe: usize) -> Option<usize> {
+    // On average the sample holds `mean` of the k best.
     let mean = sample * k / n + 1;
-    let rank = mean + 3 * mean.isqrt() + 1;
+    let rank = mean + safe * mean.isqrt() + 1;
     (k > 0 && 2 * rank <= sample).then_some(rank)
 }
 
@@ -141,7 +144,7 @@ impl<'a, 'p> Search<'a, 'p> {
     /// where there are too few arms for that.
     fn guess(&self) -> f64 {
         let sample = SAMPLE.min(self.arms.len() / SHARE);
-        let Some(rank) = rank_of_guess(sample, self.k, self.arms.len()) else { return f64::NEG_INFINITY };
+        let Some(rank) = rank_of_guess(sample, self.k, self.arms.len(), SAFE) else { return f64::NEG_INFINITY };
         let rows: Vec<usize> = (0..sample).map(|place| place * self.arms.len() / sample).collect();
         let mut lowers = Vec::with_capacity(sample * self.scorer.blocks.len());
         let finite = self.arms.gather(&rows).with_arms(|part| {
@@ -190,7 +193,7 @@ impl<'a, 'p> Search<'a, 'p> {
         if self.raises && *seen >= *look {
             *look = 2 * *seen;
             // What was seen is a sample of all arms, and all of it that reaches the floor is kept.
-            if let Some(rank) = rank_of_guess(*seen, self.k, self.arms.len() * blocks) {
+            if let Some(rank) = rank_of_guess(*seen, self.k, self.arms.len() * blocks, SAFE) {
                 candidates.guess(rank);
                 self.floor.learn(candidates);
             }

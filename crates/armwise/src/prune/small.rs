@@ -15,6 +15,9 @@ const LEAST: usize = 512;
 /// The floor is guessed from at most so many arms, and at most from one in so many.
 const SAMPLE: usize = 256;
 const SHARE: usize = 16;
+/// The standard deviations by which the guess is on the safe side: every arm that a lower one lets through costs more here
+/// than one round in a hundred that is scored in full.
+const SAFE: usize = 2;
 /// The thread keeps its buffers after rounds of so many arms.
 const MOST: usize = 1 << 16;
 
@@ -47,7 +50,7 @@ pub(super) fn best(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize) -> Option<Vec
 fn candidates(scorer: &Scorer<'_>, arms: &Arms<'_>, k: usize, room: &mut Room) -> Option<Vec<usize>> {
     let n = arms.len();
     let sample = SAMPLE.min(n / SHARE);
-    let (rank, bounds) = (rank_of_guess(sample, k, n)?, means_for(scorer, n)?);
+    let (rank, bounds) = (rank_of_guess(sample, k, n, SAFE)?, means_for(scorer, n)?);
     bounds.multiply(scorer, arms, &mut room.products);
     let all = arms.eligible().is_none();
     let sampled = (0..sample).map(|place| place * (n / sample)).filter(|&row| all || arms.is_eligible(row, 0));
