@@ -15,8 +15,8 @@ const LEAST: usize = 512;
 /// The floor is guessed from at most so many arms, and at most from one in so many.
 const SAMPLE: usize = 256;
 const SHARE: usize = 16;
-/// The standard deviations by which the guess is on the safe side: every arm that a lower one lets through costs more here
-/// than one round in a hundred that is scored in full.
+/// The standard deviations by which the guess is on the safe side. Fewer than one guess in a hundred is too high, by the
+/// hypergeometric law; those rounds are scored in full, which costs less than a lower guess does in all the others.
 const SAFE: usize = 2;
 /// The thread keeps its buffers after rounds of so many arms.
 const MOST: usize = 1 << 16;
